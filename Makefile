@@ -9,6 +9,8 @@ export PYTHONDONTWRITEBYTECODE :=
 # how many examples of properties: `quick`, or `all` where there is time; `fixed` are all, and the same each time
 EXAMPLES = $(or $(TOCSIN_EXAMPLES),quick)
 PYTEST := $(BIN)/pytest -q
+# what needs Java or a server throughout: every worker would import it to leave it out
+APART := --ignore=tests/spark --ignore=tests/servers --ignore=tests/browser
 
 .DEFAULT_GOAL := help
 .PHONY: help install java demo lab check types unit test soak fuzz mutate bench accept clean
@@ -21,7 +23,7 @@ install: $(STAMP) ## make .venv with the pinned packages, and look for Java
 
 $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[spark,kafka,elasticsearch,slack,web,dev]'
+	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[spark,kafka,elasticsearch,slack,web,postgresql,dev]'
 	@touch $@
 
 java:
@@ -45,7 +47,7 @@ types:
 	@out=$$($(BIN)/mypy) || { echo "$$out"; exit 1; }
 
 unit:
-	@TOCSIN_EXAMPLES=$(EXAMPLES) $(PYTEST) -n auto --dist worksteal -m "not spark and not server and not slow"
+	@TOCSIN_EXAMPLES=$(EXAMPLES) $(PYTEST) -n auto --dist worksteal -m "not spark and not server and not slow" $(APART)
 
 test: EXAMPLES = $(or $(TOCSIN_EXAMPLES),all)
 test: check java ## check, then everything that needs Java, a server or more time

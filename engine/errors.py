@@ -4,6 +4,7 @@
     |-- RulesError              rules that do not load; carries every Diagnostic, not only the first
     |-- ConfigError             tocsin.yml is wrong; carries every Diagnostic
     |-- UsageError              the command line asks for something that cannot be (exit 2)
+    |   `-- UnknownIncident     an id that no incident has, or the beginning of several
     |-- SourceError             an input cannot be read
     |   |-- SourceMissing       it is not there
     |   |-- SourceDenied        no permission
@@ -12,7 +13,8 @@
     |   `-- DataLoss            lines between two offsets are gone; carries the gap
     |-- StoreError              the incident store cannot be read or written
     |   |-- StoreAway           it cannot be used now, but may be soon
-    |   `-- StoreLost           its file was removed or replaced while it was in use
+    |   |-- StoreLost           its file was removed or replaced while it was in use
+    |   `-- LeaseLost           another process has taken over the work of this one
     |-- FenceError              checkpoint and incident store do not belong together, or another job uses them
     |-- ListenError             the pages cannot be served on an address
     `-- RuntimeMissing          Java, a package or a server that this command needs is absent; says what to install
@@ -51,6 +53,10 @@ class ConfigError(DiagnosticsError):
 
 class UsageError(TocsinError):
     """The command line asks for something that cannot be done."""
+
+
+class UnknownIncident(UsageError):
+    """There is no incident of that id, or several ids begin with it."""
 
 
 class SourceError(TocsinError):
@@ -104,6 +110,10 @@ class StoreAway(StoreError):
 
 class StoreLost(StoreError):
     """The file of the incident store was removed or replaced while it was in use."""
+
+
+class LeaseLost(StoreError):
+    """Another process has taken over the work of this one, which was stopped or cut off for too long."""
 
 
 class FenceError(TocsinError):

@@ -19,6 +19,7 @@ SCENARIOS = {  # files of tests about what several modules do together
     "correlate/test_any_order.py": "the same verdicts for any order of input, of every correlation type",
     "correlate/test_order.py": "the same verdicts for any order, batches and restarts, with bindings and clocks",
     "correlate/test_remembering.py": "the same verdicts after restarts and days without input",
+    "deliver/test_acted_on.py": "what people did, from the store to the receiver",
     "deliver/test_clock_jumps.py": "waits, retries and silences while the wall clock jumps",
     "deliver/test_floods.py": "thousands of incidents at once, from the store to the receiver",
     "deliver/test_histories.py": "random histories of failures, kills and locks: everything told once",

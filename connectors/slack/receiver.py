@@ -282,7 +282,7 @@ class _DeliverySession:
         incident, reason = self._notification.incident, self._notification.reason
         earlier_fix, fix = self.marks.get("fix", ""), fix_mark(incident)
         message = change(self._notification, NEW_FIX if earlier_fix and fix and earlier_fix != fix else "")
-        mark = f"{reason.value}/{incident.revision}"
+        mark = f"{reason.value}/{incident.edition}"
         if message is not None and (self.marks.get("reply") != mark or reason is Reason.REPEATED):
             if self._posted_ts(mark) is None:
                 self._reply(message, mark, is_loud(reason, earlier_fix, fix))

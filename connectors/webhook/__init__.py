@@ -89,7 +89,7 @@ class WebhookReceiver(Struct, frozen=True):
         headers = {
             "Content-Type": "application/json; charset=utf-8",
             "User-Agent": "tocsin",
-            "Idempotency-Key": f"{incident.id}/{incident.revision}/{reason}",
+            "Idempotency-Key": f"{incident.id}/{incident.edition}/{reason}",
         }
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"

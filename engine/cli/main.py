@@ -25,7 +25,7 @@ from engine.cli import commands, streams
 from engine.cli.exits import BAD_REQUEST, FAILURE, INTERRUPTED, NOTHING_FOUND, READER_GONE
 from engine.errors import ConfigError, DiagnosticsError, RulesError, RuntimeMissing, TocsinError, UsageError
 
-WEB_PACKAGES = ("starlette", "uvicorn")  # the packages that only the extra `web` installs
+WEB_PACKAGES = ("argon2", "itsdangerous", "starlette", "uvicorn")  # the packages that only the extra `web` installs
 
 EXAMPLES = """\
 Reads the logs around Apache Kafka, recognises what went wrong, and says it once: cause, proof, and the fix with its numbers.

@@ -24,7 +24,7 @@ class Monitoring:
     Raises RuntimeMissing when a package that the sections need is not installed.
     """
 
-    def __init__(self, settings: Settings, store: Store) -> None:
+    def __init__(self, settings: Settings, store: Store, *, has_job: bool = True, has_notifier: bool = True) -> None:
         self._settings = settings
         self._enabled = settings.metrics is not None or settings.heartbeat is not None
         if self._enabled:
@@ -34,7 +34,7 @@ class Monitoring:
                 raise RuntimeMissing(
                     "`metrics` and `heartbeat` need the package prometheus-client: pip install 'tocsin[web]'"
                 ) from None
-            self._metrics, self._health = RunMetrics(lambda: datetime.now(UTC)), Health(store.batches)
+            self._metrics, self._health = RunMetrics(lambda: datetime.now(UTC)), Health(store.batches, has_job, has_notifier)
             self._metrics.register(StoreCollector(store))
 
     def batch_reported(self, report: BatchReport) -> None:

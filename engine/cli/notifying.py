@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from engine.cli.monitoring import Monitoring
+from engine.cli.report import render_incident
+from engine.cli.terminal import show
 from engine.clock import SteadyClock
 from engine.config import Settings
-from engine.deliver import DeliveryNotice, Notifier, Policy, on_a_thread
-from engine.model.notifications import DeliveryState
-from engine.model.rules import Plan
+from engine.deliver import DeliveryNotice, Notifier, NotifierStandby, Policy, on_a_thread
+from engine.model.notifications import DeliveryState, Notification, Reason
 from engine.ports import Receiver, Say
 from engine.store import Store
 
@@ -21,43 +23,33 @@ GRACE_S = 30.0  # how long a delivery in flight may take to end when a run stops
 
 
 def build(
-    store: Store,
-    settings: Settings,
-    plan: Plan,
-    receivers: Mapping[str, Receiver],
-    say: Say,
-    once: bool,
-    monitoring: Monitoring,
-) -> Notifier:
-    """Return the notifier of a run.
+    store: Store, settings: Settings, receivers: Mapping[str, Receiver], say: Say, once: bool, monitoring: Monitoring
+) -> NotifierStandby:
+    """Return the notifier of a run, which sends while no other one does.
 
     Args:
         say: takes a sentence about every failed attempt.
         once: the run is bounded: the waits of routes count as elapsed.
     """
+    policy = policy_of(settings, receivers, once)
 
     def report(notice: DeliveryNotice) -> None:
         monitoring.attempted(notice)
         _report(notice, say)
 
-    clock, on_step = SteadyClock(), monitoring.notifier_stepped
-    policy = policy_of(settings, plan, receivers, once)
-    return Notifier(store, policy, receivers, clock, report, begin=on_a_thread, on_step=on_step)
+    def make(store: Store, leads: Callable[[], bool]) -> Notifier:
+        return Notifier(store, policy, receivers, SteadyClock(), report, begin=on_a_thread, leads=leads)
+
+    return NotifierStandby(store, make, monitoring.notifier_stepped)
 
 
-def policy_of(settings: Settings, plan: Plan, receivers: Mapping[str, Receiver], once: bool) -> Policy:
+def policy_of(settings: Settings, receivers: Mapping[str, Receiver], once: bool) -> Policy:
     """Return the policy of a configuration with these open receivers (see build)."""
     edit_capable = frozenset(name for name, receiver in receivers.items() if receiver.edits)
     max_age_s = _max_age_s(settings, once)
     records = frozenset(name for name, receiver in receivers.items() if receiver.records)
-    return Policy(
-        settings.route, edit_capable, explained_rules(plan), once, settings.links, max_age_s, settings.fallbacks, records
-    )
-
-
-def explained_rules(plan: Plan) -> frozenset[str]:
-    """Return the ids of the rules that other rules explain: their incidents wait for a cause before they are notified."""
-    return frozenset(id_ for rule in plan.rules().values() for entry in rule.explains for id_ in entry.rules)
+    no_rules = frozenset[str]()  # those of the job are in the store
+    return Policy(settings.route, edit_capable, no_rules, once, settings.links, max_age_s, settings.fallbacks, records)
 
 
 def _max_age_s(settings: Settings, once: bool) -> float:
@@ -69,7 +61,7 @@ def _max_age_s(settings: Settings, once: bool) -> float:
 
 
 @contextmanager
-def running_notifier(notifier: Notifier, say: Say) -> Iterator[None]:
+def running_notifier(notifier: NotifierStandby, say: Say) -> Iterator[None]:
     """Run the notifier on a thread of its own while the body runs; at the end wait up to GRACE_S for a delivery in flight."""
     stop = threading.Event()
     thread = threading.Thread(target=notifier.run, args=(stop, say), name="notifier", daemon=True)
@@ -82,10 +74,18 @@ def running_notifier(notifier: Notifier, say: Say) -> Iterator[None]:
         thread.join(GRACE_S)
 
 
-def drain(notifier: Notifier, say: Say) -> int:
+def show_notification(notification: Notification, say: Say) -> None:
+    """Print a notification for the receiver `terminal`; `say` takes what is news about an incident that was printed before."""
+    if notification.reason not in (Reason.OPENED, Reason.BACKFILL, Reason.DIGEST):
+        say(f"{notification.incident.id} {notification.reason.value.replace('_', ' ')}: {notification.news}")
+    show(lambda width: render_incident(notification.incident, width, notification.links).append("\n"))
+    sys.stdout.flush()
+
+
+def drain(notifier: NotifierStandby, say: Say) -> int:
     """Send all notifications that are waiting; return how many were sent, and report how many are left for the next run."""
-    sent = notifier.drain(time.sleep, say)
-    if waiting := notifier.backlog():
+    sent, waiting = notifier.drain(time.sleep, say)
+    if waiting:
         say(f"{waiting} could not be delivered yet; they stay in the outbox, and the next run goes on with them")
     return sent
 

@@ -22,8 +22,8 @@ class Signals:
         ended_by: the number of the signal that set `stop`; None before.
     """
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
+    def __init__(self, say: Callable[[str], None], ending: str) -> None:
+        self._say, self._ending = say, ending
         self.stop, self.reload = threading.Event(), threading.Event()
         self.ended_by: int | None = None
 
@@ -33,16 +33,22 @@ class Signals:
         self.stop.set()
         for ending in _ENDING:
             signal.signal(ending, signal.SIG_DFL)
-        self._say("ending: the batch at work is finished or taken back (once more ends at once)")
+        self._say(f"ending: {self._ending} (once more ends at once)")
 
     def _read_again(self, _number: int, _frame: FrameType | None) -> None:
         self.reload.set()
 
 
 @contextmanager
-def handle_signals(say: Callable[[str], None]) -> Iterator[Signals]:
-    """Handle the signals of this process while the body runs. On the main thread only."""
-    signals = Signals(say)
+def handle_signals(
+    say: Callable[[str], None], ending: str = "the batch at work is finished or taken back"
+) -> Iterator[Signals]:
+    """Handle the signals of this process while the body runs. On the main thread only.
+
+    Args:
+        ending: what happens before the end.
+    """
+    signals = Signals(say, ending)
     handlers = {**dict.fromkeys(_ENDING, signals._end), signal.SIGHUP: signals._read_again}
     previous = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     faulthandler.register(signal.SIGQUIT, file=sys.__stderr__ or sys.stderr, all_threads=True, chain=False)

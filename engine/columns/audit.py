@@ -26,7 +26,8 @@ from engine.quarantine import OF_THE_HOST
 
 AUDIT_EVERY = 16  # blocks: one of them is audited, the first always
 MOST_ATTEMPTS = 200  # at leaving lines out
-SHOWN = 3  # differences in the report
+SHOWN = 3  # facts of each way in the report of a difference
+UNMATCHED = "unmatched "  # begins the fact of an error that no rule matches
 
 
 class AuditDifference(Struct, frozen=True):
@@ -43,7 +44,7 @@ class AuditDifference(Struct, frozen=True):
     def sentence(self, redact: Callable[[str], str]) -> str:
         """Return the report: what differs, and the input that shows it, without secrets."""
         parts = [
-            f"{self.source_id}: columns and the reference differ; report this with the following input",
+            f"'{self.source_id}': columns and the reference differ; report this with the following input",
             *(f"only by columns: {item}" for item in self.columns[:SHOWN]),
             *(f"only by the reference: {item}" for item in self.reference[:SHOWN]),
             *self.lines,
@@ -83,23 +84,33 @@ class ReadFacts:
     def facts(self) -> Counter[str]:
         """Return all of it as sentences. Of lines in which a source names itself only as many count as correlation needs."""
         facts = Counter({f"match {text}": count for text, count in self.matches.items()})
-        facts.update({f"unmatched {' '.join(error)}": count for error, count in self.unknown.items()})
+        facts.update({f"{UNMATCHED}{' '.join(error)}": count for error, count in self.unknown.items()})
         facts.update({f"naming {kind}": min(len(ids), SIGHTINGS) for kind, ids in self._naming.items()})
         for source_id, spans in self.spans.items():
             facts[f"activity of {source_id}: {list(spans)} {list(spans.places)}"] += 1
         return facts
 
 
+class AuditResult(Struct, frozen=True):
+    """The audited blocks of a part of the input: how many, and the report of each difference, without secrets."""
+
+    blocks: int
+    differences: tuple[str, ...] = ()
+
+
 class Audit:
-    """Audits one block in `every` of those that a reader reads.
+    """Audits one block in `every` of those that readers with the same rules read.
+
+    Args:
+        errors: also compare the errors that no rule matches; columns decide those only if LearntTexts was told to (`also`).
 
     Attributes:
-        blocks: how many blocks were audited.
-        differences: what was found, at most one a block.
+        blocks: the number of audited blocks.
+        differences: the differences, at most one a block.
     """
 
-    def __init__(self, plan: Plan, every: int = AUDIT_EVERY) -> None:
-        self._plan, self._every, self._seen = plan, every, 0
+    def __init__(self, plan: Plan, every: int = AUDIT_EVERY, errors: bool = True) -> None:
+        self._plan, self._every, self._errors, self._seen = plan, every, errors, 0
         self.blocks = 0
         self.differences: list[AuditDifference] = []
 
@@ -117,6 +128,12 @@ class Audit:
         texts = tuple(line.value.decode("utf-8", "replace") for line in lines)
         only = tuple(sorted(columns - reference)), tuple(sorted(reference - columns))
         self.differences.append(AuditDifference(chunks[0].source_id, texts, *only))
+
+    def taken(self, redact: Callable[[str], str]) -> AuditResult:
+        """Return the result since the last call, and begin another one."""
+        result = AuditResult(self.blocks, tuple(difference.sentence(redact) for difference in self.differences))
+        self.blocks, self.differences = 0, []
+        return result
 
     def _smallest(
         self, reader: Reader, lines: list[RawLine], facts: tuple[Counter[str], Counter[str]]
@@ -146,7 +163,13 @@ class Audit:
         except Exception:
             return None
         columns = by_columns(reader, chunks or list(_chunks(lines)))
+        if not self._errors:
+            columns, reference = _without_errors(columns), _without_errors(reference)
         return None if columns == reference else (columns, reference)
+
+
+def _without_errors(facts: Counter[str]) -> Counter[str]:
+    return Counter({fact: count for fact, count in facts.items() if not fact.startswith(UNMATCHED)})
 
 
 def by_columns(reader: Reader, chunks: Sequence[Chunk]) -> Counter[str]:

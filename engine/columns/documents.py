@@ -99,7 +99,9 @@ class DocumentColumns:
                 columns = dict(leaves)  # one name in two places is left to the parser
                 if len(columns) == len(leaves) and _OTHERS.isdisjoint(name.partition(".")[0] for name in columns):
                     for alike in _by_keys(columns, len(numbers)):
-                        own = {name: column.take(index_of(alike)) for name, column in columns.items()}
+                        own = columns
+                        if len(alike) < len(numbers):
+                            own = {name: column.take(index_of(alike)) for name, column in columns.items()}
                         made.take(part_rows[numbers[alike]], own, stamps, partial(_whole_numbers, part, alike))
         return made.documents()
 

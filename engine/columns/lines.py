@@ -234,3 +234,8 @@ def numbers_of(numbers: pa.Array) -> Integers:
     held = np.frombuffer(numbers.buffers()[1], width) if len(numbers) else np.zeros(0, width)
     values: Integers = held[numbers.offset : numbers.offset + len(numbers)].astype(np.int64)
     return np.where(flags_of(numbers.is_valid()), values, 0) if numbers.null_count else values
+
+
+def without_ends(data: bytes, starts: Integers) -> pa.StringArray:
+    """Return the texts of rows without their line ends."""
+    return pc.ascii_rtrim(strings(data, starts), "\n")

@@ -26,9 +26,10 @@ from engine.columns.lines import (
     strings,
     texts_of,
     with_behind,
+    without_ends,
 )
-from engine.columns.stamps import offsets_of, read_stamps, to_datetime, to_us
-from engine.columns.wrapping import OUTERMOST, PREFIXES, Prefix, sign
+from engine.columns.stamps import offsets_of, read_stamps, to_datetime, wrapped_us
+from engine.columns.wrapping import OUTERMOST, PREFIXES, Prefix, may_have_wrapper, sign
 from engine.model.records import NO_LABELS, Labels, Record
 from engine.parse import wrappers
 from engine.parse.continuation import opens_document
@@ -37,7 +38,6 @@ from engine.parse.wrappers import by_first_character
 
 PROBED = 16  # documents of a block whose result is compared with the parser
 DOCUMENT = r'^\{"'
-_ASCII = r"^[\x00-\x7f]*$"
 
 
 class RecordRows(Struct, frozen=True, dict=True):
@@ -127,21 +127,6 @@ class Unwrapper:
         if len(rows):
             fits[rows] = ~self._recogniser.in_specific_layout(texts.take(index_of(rows)))
         return fits
-
-
-def may_have_wrapper(texts: pa.StringArray, inside: bool) -> Flags:
-    """Return which texts, in no specific layout, may have a wrapper. Texts that are not ASCII may: signs are for ASCII only.
-
-    Args:
-        inside: the texts were within a wrapper that names a container.
-    """
-    flags: Flags = matching(texts, sign(inside)) | (~matching(texts, _ASCII) & ~matching(texts, r"^\t"))
-    return flags
-
-
-def without_ends(data: bytes, starts: Integers) -> pa.StringArray:
-    """Return the texts of rows without their line ends."""
-    return pc.ascii_rtrim(strings(data, starts), "\n")
 
 
 class _BareLines(Struct, frozen=True):
@@ -423,9 +408,8 @@ class _BlockUnwrapping:
         ended = with_behind(texts.take(index_of(order)), "\n")
         starts, data = offsets_of(ended)
         irregular = self._irregular[line]
-        irregular[1:] |= irregular[:-1] & (
-            self._source[line][1:] == self._source[line][:-1]
-        )  # the next row may be the rest of a partial line
+        # the next row may be the rest of a partial line
+        irregular[1:] |= irregular[:-1] & (self._source[line][1:] == self._source[line][:-1])
         return self._rows(data, starts, line, irregular), layouts[order]
 
     def _rows(self, data: bytes, starts: Integers, line: Integers, irregular: Flags) -> RecordRows:
@@ -449,13 +433,6 @@ class _BlockUnwrapping:
 def _unwrapped_once(record: Record) -> Record | None:
     """Return the record within a document, by the parser; None when no wrapper reads it."""
     return next((inner for unwrap in by_first_character()["{"] if (inner := unwrap(record)) is not None), None)
-
-
-def wrapped_us(record: Record) -> int:
-    """Return the time of a record's wrapper; MISDATED when its stamp is out of bounds, UNDATED when there is none."""
-    if record.at is not None:
-        return to_us(record.at)
-    return MISDATED if record.misdated else UNDATED
 
 
 def is_plain_line(record: Record) -> bool:

@@ -29,7 +29,7 @@ from engine.columns.lines import (
     to_us,
 )
 from engine.match.digits import ALIKE
-from engine.model.records import AHEAD_LABEL, EARLIEST_LABEL, TIMEZONE_LABEL, Labels
+from engine.model.records import AHEAD_LABEL, EARLIEST_LABEL, TIMEZONE_LABEL, Labels, Record
 from engine.parse.stamps import LATEST, ZONES, StampBounds, bounds_of
 from engine.parse.times import is_repeated, names_offset, parse_stamp, zone_of
 from engine.parse.wrappers.structured_json import SECONDS_DIGITS, epoch_text
@@ -291,3 +291,10 @@ def masked(data: bytes) -> bytes:
 
 
 __all__ = ["NO_TIME", "Flags", "StampReader", "masked", "octets_of", "to_datetime", "to_us"]
+
+
+def wrapped_us(record: Record) -> int:
+    """Return the time of a record's wrapper; MISDATED when its stamp is out of bounds, UNDATED when there is none."""
+    if record.at is not None:
+        return to_us(record.at)
+    return MISDATED if record.misdated else UNDATED

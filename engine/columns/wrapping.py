@@ -12,9 +12,11 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
+import pyarrow as pa
 from msgspec import Struct
 
-from engine.columns.layouts import groups_of
+from engine.columns.layouts import groups_of, matching
+from engine.columns.lines import Flags
 from engine.parse import wrappers
 from engine.parse.wrappers import (
     compose,
@@ -32,6 +34,7 @@ from engine.parse.wrappers import (
 )
 
 _MANY = 8  # an expression that may repeat more often is taken to repeat any number of times
+_ASCII = r"^[\x00-\x7f]*$"
 _COUNT = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 
 
@@ -148,6 +151,16 @@ def sign(inside: bool, before: str = "") -> str:
     """
     names = order()[: order().index(before)] if before else order()
     return "|".join(_sign(name) for name in names if not (inside and name in OUTERMOST)) or r"[^\x00-\x{10FFFF}]"
+
+
+def may_have_wrapper(texts: pa.StringArray, inside: bool) -> Flags:
+    """Return which texts, in no specific layout, may have a wrapper. Texts that are not ASCII may: signs are for ASCII only.
+
+    Args:
+        inside: the texts were within a wrapper that names a container.
+    """
+    flags: Flags = matching(texts, sign(inside)) | (~matching(texts, _ASCII) & ~matching(texts, r"^\t"))
+    return flags
 
 
 def _sign(name: str) -> str:

@@ -11,10 +11,11 @@ from engine.config.receivers import (
     keeps_record,
 )
 from engine.config.settings import Checks, Examination, Settings, SourceSettings, examine, load
-from engine.config.web import WebSettings, listen_address
+from engine.config.web import AuthSettings, WebSettings, listen_address
 from engine.secrets import Secret
 
 __all__ = [
+    "AuthSettings",
     "Checks",
     "ElasticsearchSettings",
     "Examination",

@@ -228,6 +228,7 @@ MEANINGS: Mapping[str, Mapping[str, Described]] = {
         "heap": ("Memory of the JVM.", "2g"),
         "trigger": ("The pause between batches.", "500ms"),
         "batch_lines": ("Lines of a batch, at most.", "100000"),
+        "audit": ("Whether some of the input is read by the reference too, and differences are reported.", "true"),
         "checkpoint": ("The folder of offsets and state. If not given: beside the store.", "/var/lib/tocsin/checkpoint"),
     },
     "WebEntry": {
@@ -236,6 +237,21 @@ MEANINGS: Mapping[str, Mapping[str, Described]] = {
             "Their address for people, before which a proxy stands; messages link to it.",
             '"https://tocsin.example"',
         ),
+        "auth": (
+            "Who may see the pages and act (docs/pages.md). If not given: everybody on this machine.",
+            "{users: users.txt}",
+        ),
+    },
+    "AuthEntry": {
+        "users": ("The file of users and passwords, which `tocsin web passwd` writes; instead of `proxy`.", "users.txt"),
+        "proxy": ("A proxy that people sign in to.", "{header: X-Forwarded-User, addresses: [10.0.0.5]}"),
+        "session": ("How long a session lasts.", "8h"),
+        "secret": ("What sessions are signed with. If not given: a file beside the store.", '"env:TOCSIN_SESSION_SECRET"'),
+        "audit": ("The file of what people did. If not given: beside the store.", "audit.jsonl"),
+    },
+    "ProxyEntry": {
+        "header": ("The header in which it names them.", "X-Forwarded-User"),
+        "addresses": ("Its addresses, or networks.", "[10.0.0.5, 10.1.0.0/16]"),
     },
     "KibanaEntry": {
         "url": ("The address of Kibana.", '"https://kibana.example"'),

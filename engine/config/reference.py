@@ -45,6 +45,8 @@ SECTIONS: Mapping[str, str] = {
     "redact": "RedactEntry",
     "spark": "SparkEntry",
     "web": "WebEntry",
+    "web.auth": "AuthEntry",
+    "web.auth.proxy": "ProxyEntry",
     "kibana": "KibanaEntry",
     "metrics": "MetricsSection",
     "heartbeat": "HeartbeatSection",

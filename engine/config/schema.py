@@ -284,6 +284,7 @@ class SparkEntry(Strict):
     heap: Text = "1g"
     trigger: Duration = 1.0
     batch_lines: Count = 500_000
+    audit: Flag = False
     checkpoint: Text | None = None
 
 

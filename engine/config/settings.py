@@ -119,6 +119,7 @@ class Settings(Struct, frozen=True):
     heap: str
     trigger_s: float
     batch_lines: int
+    audited: bool  # whether some of the input is read by the reference too
     web: WebSettings
     metrics: MetricsSettings | None
     heartbeat: HeartbeatSettings | None
@@ -279,7 +280,7 @@ def _settings(config: ConfigFile, folder: Path, overrides: Mapping[str, Override
     store = _store(config.store, folder)
     spark = config.spark
     intervals = {entry.name: interval_of(entry) for entry in config.time_intervals}
-    web = web_settings(config.web)
+    web = web_settings(config.web, folder, store.path)
     receivers = tuple(receiver_settings(entry, folder) for entry in config.receivers) or (TerminalSettings(TERMINAL),)
     return Settings(
         sources=tuple(_source(entry, folder) for entry in config.sources),
@@ -301,6 +302,7 @@ def _settings(config: ConfigFile, folder: Path, overrides: Mapping[str, Override
         heap=spark.heap,
         trigger_s=spark.trigger,
         batch_lines=max(1, spark.batch_lines),
+        audited=spark.audit,
         web=web,
         metrics=metrics_settings(config.metrics),
         heartbeat=heartbeat_settings(config.heartbeat, folder),

@@ -2,26 +2,52 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import re
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Annotated
 from urllib.parse import urlsplit
 
 from msgspec import Struct
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
-from engine.config.faults import unavailable_error, validated_by
+from engine.config.faults import finding_error, validated_by
+from engine.config.secrets import SecretText, placed
 from engine.dsl.codes import Code
-from engine.dsl.schema import Strict
+from engine.dsl.schema import Duration, Strict, Text
+from engine.model.addresses import Network
+from engine.secrets import Secret
 
 LISTEN = "127.0.0.1:8320"
+SESSION_S = 12 * 3600.0
+LEAST_SESSION_S = 60.0
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # a token of HTTP (RFC 9110, 5.6.2)
+
+
+class AuthSettings(Struct, frozen=True):
+    """Who may see and change the pages: the users of a file, or whoever the proxy at `proxies` names in the header.
+
+    `secret` signs sessions and forms; None: it is made and stored in `secret_file`. `audit_file`: where sign-ins, refusals and
+    acts are recorded.
+    """
+
+    users: Path | None
+    header: str
+    proxies: tuple[Network, ...]
+    session_s: float
+    secret: Secret | None
+    secret_file: Path
+    audit_file: Path
 
 
 class WebSettings(Struct, frozen=True):
     """The address on which the pages are served. `public_url`: scheme and host for links to them, without a final slash; or
-    empty."""
+    empty. `auth` None: everybody on this machine may see the pages and nobody may change anything."""
 
     host: str
     port: int
     public_url: str = ""
+    auth: AuthSettings | None = None
 
 
 def listen_address(text: str) -> tuple[str, int]:
@@ -45,6 +71,11 @@ def _check_origin(url: str) -> None:
         raise ValueError
 
 
+def _check_header(name: str) -> None:
+    if not _HEADER.fullmatch(name):
+        raise ValueError
+
+
 Listen = Annotated[str, validated_by(listen_address, Code.BAD_LISTEN, "HOST:PORT", f"for example: {LISTEN}")]
 PublicUrl = Annotated[
     str,
@@ -52,21 +83,70 @@ PublicUrl = Annotated[
 ]
 
 
+Networks = Annotated[
+    list[
+        Annotated[str, validated_by(ip_network, Code.BAD_AUTH, "an address or a network", "for example: 10.0.0.5, 10.1.0.0/16")]
+    ],
+    Field(min_length=1),
+]
+HeaderName = Annotated[str, validated_by(_check_header, Code.BAD_AUTH, "the name of a header", "for example: X-Forwarded-User")]
+
+
+class ProxyEntry(Strict):
+    """a proxy that people sign in to: the header in which it names them, and its addresses"""
+
+    header: HeaderName
+    addresses: Networks
+
+
+class AuthEntry(Strict):
+    """who may see and change the pages: users or proxy"""
+
+    users: Text | None = None
+    proxy: ProxyEntry | None = None
+    session: Duration = SESSION_S
+    secret: SecretText | None = None
+    audit: Text | None = None
+
+    @model_validator(mode="after")
+    def _is_one_of_both(self) -> AuthEntry:
+        if (self.users is None) is (self.proxy is None):
+            help = "users: a file that `tocsin web passwd NAME` writes; proxy: {header: ..., addresses: [...]}"
+            raise finding_error(Code.BAD_AUTH, "needs either `users` or `proxy`", help)
+        if self.session < LEAST_SESSION_S:
+            raise finding_error(Code.BAD_AUTH, "a session lasts a minute at least", "session: 12h")
+        return self
+
+
 class WebEntry(Strict):
-    """the pages: listen and public_url"""
+    """the pages: listen, public_url and auth"""
 
     listen: Listen = LISTEN
     public_url: PublicUrl | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _has_no_auth(cls, value: Any) -> Any:
-        if isinstance(value, dict) and "auth" in value:
-            raise unavailable_error("`auth` is", "leave it out and listen on this machine only, for example 127.0.0.1:8320")
-        return value
+    auth: AuthEntry | None = None
 
 
-def web_settings(entry: WebEntry) -> WebSettings:
-    """Return the settings of the section."""
+def web_settings(entry: WebEntry, folder: Path, store: Path | None) -> WebSettings:
+    """Return the settings of the section.
+
+    Args:
+        folder: that of the configuration; relative paths are relative to it.
+        store: the file of the store, None for a server; what is made for the pages is beside it, else in `folder`.
+    """
     host, port = listen_address(entry.listen)
-    return WebSettings(host, port, (entry.public_url or "").rstrip("/"))
+    return WebSettings(
+        host, port, (entry.public_url or "").rstrip("/"), None if entry.auth is None else _auth(entry.auth, folder, store)
+    )
+
+
+def _auth(entry: AuthEntry, folder: Path, store: Path | None) -> AuthSettings:
+    beside = store or folder / "tocsin"
+    return AuthSettings(
+        users=None if entry.users is None else folder / entry.users,
+        header="" if entry.proxy is None else entry.proxy.header,
+        proxies=tuple(ip_network(address) for address in entry.proxy.addresses) if entry.proxy is not None else (),
+        session_s=entry.session,
+        secret=placed(entry.secret, folder),
+        secret_file=beside.with_suffix(".session-secret"),
+        audit_file=beside.with_suffix(".audit.jsonl") if entry.audit is None else folder / entry.audit,
+    )

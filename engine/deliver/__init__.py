@@ -2,9 +2,20 @@
 
 from engine.deliver.dispatch import DeliveryNotice
 from engine.deliver.in_flight import on_a_thread
+from engine.deliver.leading import NotifierStandby
 from engine.deliver.notifier import Notifier
 from engine.deliver.pacing import Pace
 from engine.deliver.planning import Policy, plan_delivery
 from engine.deliver.receipts import delivered, presentable
 
-__all__ = ["DeliveryNotice", "Notifier", "Pace", "Policy", "delivered", "on_a_thread", "plan_delivery", "presentable"]
+__all__ = [
+    "DeliveryNotice",
+    "Notifier",
+    "NotifierStandby",
+    "Pace",
+    "Policy",
+    "delivered",
+    "on_a_thread",
+    "plan_delivery",
+    "presentable",
+]

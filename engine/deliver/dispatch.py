@@ -45,6 +45,7 @@ class Dispatch:
 
     Args:
         on_notice: called after the outcome of an attempt is recorded.
+        leads: whether this is still the only notifier.
     """
 
     def __init__(
@@ -55,10 +56,11 @@ class Dispatch:
         pace: Pace,
         in_flight: InFlightSet,
         on_notice: Callable[[DeliveryNotice], None],
+        leads: Callable[[], bool] = lambda: True,
     ) -> None:
         self._book, self._receivers, self._clock = book, receivers, clock
         self._pace, self.in_flight = pace, in_flight
-        self._on_notice = on_notice
+        self._on_notice, self._leads = on_notice, leads
         self._singles: defaultdict[str, deque[datetime]] = defaultdict(deque)  # times of minor incidents' own messages
 
     def use(self, receivers: Mapping[str, Receiver]) -> None:
@@ -161,7 +163,7 @@ class Dispatch:
         self.in_flight.start(
             rate_limit_key,
             InFlight(attempt, incident, digest),
-            partial(delivered, self._receivers[entry.receiver], notification),
+            partial(delivered, self._receivers[entry.receiver], notification, self._leads),
         )
 
     def _is_late_success(self, flight: InFlight, receipt: Receipt) -> bool:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 
-from msgspec.structs import replace
-
 from engine.clock import TOLERANCE, SteadyClock
 from engine.deliver.book import Book
 from engine.deliver.dispatch import DeliveryNotice, Dispatch
@@ -19,7 +17,7 @@ from engine.deliver.pacing import INTERVAL_S, Pace
 from engine.deliver.planner import Planner
 from engine.deliver.planning import Policy
 from engine.deliver.receipts import presentable
-from engine.errors import StoreAway, StoreError
+from engine.errors import LeaseLost, StoreAway, StoreError
 from engine.model.phrases import lasting
 from engine.ports import Receiver, Say
 from engine.store import Store
@@ -39,14 +37,15 @@ def _ignore_step() -> None:
 
 
 class Notifier:
-    """Notifies `receivers` of the incidents in `store` according to `policy`. A store has at most one notifier at a time.
+    """Notifies `receivers` of the incidents in `store` according to `policy`, and waits for an explanation where the rules of
+    the job in the store have one. A store has at most one notifier at a time (see leading.py).
 
     Args:
         clock: the clock for waits and repetitions, which never follow the logs; its jumps are reported.
         on_notice: called after each attempt.
-        on_step: called after each step of the loop that went well.
         interval_s: the pause after a message, for each rate limit key.
         begin: runs an attempt: `at_once`, or `on_a_thread`, so that a hanging receiver does not delay others.
+        leads: whether this is still the only notifier; asked right before a message is sent.
     """
 
     def __init__(
@@ -58,14 +57,13 @@ class Notifier:
         on_notice: Callable[[DeliveryNotice], None] = _ignore,
         interval_s: float = INTERVAL_S,
         begin: StartWork = at_once,
-        on_step: Callable[[], None] = _ignore_step,
+        leads: Callable[[], bool] = lambda: True,
     ) -> None:
-        self._on_step = on_step
         self._clock, self._wake_event = clock, threading.Event()
         self._book = Book(store.outbox(), clock.now())
         self._in_flight = InFlightSet(begin, self._wake_event.set)
         self._planner = Planner(store, self._book, policy, self._in_flight.has)
-        self._dispatch = Dispatch(self._book, receivers, clock, Pace(interval_s), self._in_flight, on_notice)
+        self._dispatch = Dispatch(self._book, receivers, clock, Pace(interval_s), self._in_flight, on_notice, leads)
         self._deliveries = 0
         self._configuration: tuple[Policy, Mapping[str, Receiver]] | None = None  # for the next step
         self._remarks: list[str] = []
@@ -89,10 +87,6 @@ class Notifier:
         deliveries, self._deliveries = self._deliveries, 0
         return deliveries
 
-    def rules_changed(self, explained: frozenset[str]) -> None:
-        """Replace the rules whose incidents wait for an explanation, from the next step on; may be called from any thread."""
-        self._planner.policy = replace(self._planner.policy, explained=explained)
-
     def reconfigure(self, policy: Policy, receivers: Mapping[str, Receiver]) -> None:
         """Replace policy and receivers from the next step on; may be called from any thread."""
         self._configuration = (policy, receivers)
@@ -102,11 +96,12 @@ class Notifier:
         """Wake the loop for its next step now; may be called from any thread."""
         self._wake_event.set()
 
-    def run(self, stop: threading.Event, say: Say) -> None:
+    def run(self, stop: threading.Event, say: Say, on_step: Callable[[], None] = _ignore_step) -> None:
         """Step every second, when woken and when an attempt is finished, until `stop` is set; then step once more and wait for
         the attempts in flight.
 
-        An error is reported once and the step repeated; an unavailable store is reported after a while.
+        `on_step` is called after each step that went well. An error is reported once and the step repeated; an unavailable
+        store is reported after a while.
         """
         last_problem, stopped, outage = "", False, StoreOutage()
         while not stopped or self._in_flight or self._book.has_pending:
@@ -115,8 +110,10 @@ class Notifier:
             try:
                 action()
                 last_problem = ""
-                self._on_step()
+                on_step()
                 sentences = [*self._taken_remarks(), outage.ends()]
+            except LeaseLost:
+                raise
             except StoreAway as error:
                 sentences = [outage.goes_on(error)]
             except Exception as error:  # the thread must survive everything: without it nobody is notified

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from itertools import chain
+
+from msgspec.structs import replace
 
 from engine.deliver.agenda import Agenda
 from engine.deliver.book import Book, entries_by_digest, is_held
@@ -48,7 +51,7 @@ class Planner:
         self._flooded_at: dict[str, datetime] = {}  # receiver -> time of its last flood digest
         self._silences: tuple[Silence, ...] = ()
         self._active: tuple[Silence, ...] = ()
-        self._mark = 0
+        self._mark, self._act_mark = 0, 0
         self._agenda = Agenda()
         self._changed: dict[str, None] = {}  # incidents, in order
         # receivers whose digests may have changed
@@ -101,8 +104,10 @@ class Planner:
         StoreError."""
         if entry.receiver not in self._policy.records:
             return ()
-        log = self._book.log((entry.receiver, entry.incident))
-        return recorded_changes(log, self._store.later_revisions(entry.incident, log.revision if log else 0), now)
+        log, incident = self._book.log((entry.receiver, entry.incident)), self._incidents.get(entry.incident)
+        revisions = self._store.later_revisions(entry.incident, log.revision if log else 0)
+        acted_on = [incident] if incident is not None and log is not None and incident.revision == log.revision else []
+        return recorded_changes(log, chain(acted_on, revisions), now)
 
     def on_settled(self, entry: Delivery, digest: Digest | None, now: datetime) -> None:
         """Plan again after an attempt that left `entry`; `digest` is the digest that was sent, if it was one."""
@@ -127,7 +132,11 @@ class Planner:
 
     def _take_changes(self) -> None:
         mark, incidents = self._store.changed_since(self._mark)
-        self._mark = mark
+        act_mark, acted_on = self._store.acts().changed_since(self._act_mark)
+        self._mark, self._act_mark = mark, act_mark
+        if incidents and (explained := self._store.explained_rules()) is not None:
+            self.policy = replace(self.policy, explained=explained)
+        incidents = (*incidents, *acted_on)
         for incident in incidents:
             self._incidents[incident.id] = incident
             if incident.merged_into:

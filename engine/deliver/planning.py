@@ -37,10 +37,11 @@ _ENDED = frozenset(("resolved", "retracted", "merged"))
 class Policy(Struct, frozen=True):
     """The notification settings of a configuration.
 
-    `edits`: receivers that update one message. `explained`: rules whose alerts other rules may explain. `hurry`: waits count as
-    elapsed (in a run that ends); repetitions keep their interval. `links`: the targets of links in messages. `max_age_s`: an
-    incident that is older when first seen is notified in a digest only; 0: no limit. `fallbacks`: receiver -> the one that is
-    notified when it refuses, without circles. `records`: receivers that keep a record of every incident.
+    `edits`: receivers that update one message. `explained`: rules whose alerts other rules may explain, as long as the store
+    has none of a job. `hurry`: waits count as elapsed (in a run that ends); repetitions keep their interval. `links`: the
+    targets of links in messages. `max_age_s`: an incident that is older when first seen is notified in a digest only; 0: no
+    limit. `fallbacks`: receiver -> the one that is notified when it refuses, without circles. `records`: receivers that keep a
+    record of every incident.
     """
 
     tree: Route
@@ -104,7 +105,7 @@ def plan_delivery(
     planned = _entry(decision, target, incident, log, entry, known_at)
     if planned is None or planned.unsure_since is not None:
         return PlannedEntry(planned)
-    muted = _muted(target, incident, planned, silences, now)
+    muted = None if decision.by_person else _muted(target, incident, planned, silences, now)
     if muted is not None:
         return muted
     if log is None and (hold := _held_for_good(policy, incident, entry, known_at)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 from msgspec import convert, to_builtins
@@ -28,8 +29,13 @@ def presentable(text: str) -> str:
     return line if is_whole else f"{line[: WHY_LENGTH - 1]}…"
 
 
-def delivered(receiver: Receiver, notification: Notification) -> Receipt:
-    """Deliver `notification` and return the receipt. Never raises, so that a broken receiver does not block the others."""
+def delivered(receiver: Receiver, notification: Notification, leads: Callable[[], bool] = lambda: True) -> Receipt:
+    """Deliver `notification` and return the receipt. Never raises, so that a broken receiver does not block the others.
+
+    Nothing is sent when this notifier no longer `leads`: the one that took over has sent it, or will.
+    """
+    if not leads():
+        return Receipt(DeliveryState.RETRY_LATER, "another notifier may have taken over")
     try:
         receipt = convert(
             to_builtins(receiver.deliver(notification)), Receipt

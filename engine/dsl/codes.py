@@ -117,6 +117,7 @@ class Code(Enum):
     FALLBACK_CYCLE = ("TOC719", "Receivers are each other's fallback in a circle.")
     BAD_REDACTION = ("TOC721", "A pattern for redaction cannot be used.")
     BAD_STORE = ("TOC722", "The incident store is not at an address like this.")
+    BAD_AUTH = ("TOC730", "The pages cannot tell by these settings who may see and change them.")
 
     UNKNOWN_LABEL = ("TOC801", "A matcher names a label that no incident has.")
     UNKNOWN_VALUE = ("TOC802", "A matcher names a value that its label never has.")

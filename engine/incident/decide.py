@@ -190,7 +190,5 @@ def _changed(now: Sequence[Incident], before: Mapping[str, Incident]) -> Iterato
             yield replace(incident, revision=1)
             continue
         revised = replace(incident, revision=earlier.revision, opened_at=earlier.opened_at)
-        if earlier.status == "acknowledged" and revised.status == "open":
-            revised = replace(revised, status="acknowledged")  # what a person has acknowledged stays so until it is over
         if revised != earlier:
             yield replace(revised, revision=earlier.revision + 1)

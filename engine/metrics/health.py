@@ -18,11 +18,11 @@ NOTIFIER_SILENT_S = 120.0  # its loop steps every second; a locked store may hol
 class SignsOfLife(Struct, frozen=True):
     """The last signs of life, in seconds of a monotonic clock: of the job a stored batch, of the notifier a step of its loop.
 
-    Before the first sign it is the time of the start.
+    Before the first sign it is the time of the start. None for a part that is not in this process.
     """
 
-    job_s: float
-    notifier_s: float
+    job_s: float | None
+    notifier_s: float | None
 
 
 def hangs(signs: SignsOfLife, now_s: float) -> Sequence[str]:
@@ -34,7 +34,7 @@ def hangs(signs: SignsOfLife, now_s: float) -> Sequence[str]:
     return [
         f"{what} for {lasting(timedelta(seconds=round(now_s - last_s)))}"
         for what, last_s, bound_s in parts
-        if now_s - last_s > bound_s
+        if last_s is not None and now_s - last_s > bound_s
     ]
 
 
@@ -43,12 +43,21 @@ class Health:
 
     Args:
         read_store: reads from the store; raises StoreError when that fails.
+        has_job: the job is in this process.
+        has_notifier: the notifier is in this process.
         monotonic_s: the clock.
     """
 
-    def __init__(self, read_store: Callable[[], object], monotonic_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        read_store: Callable[[], object],
+        has_job: bool = True,
+        has_notifier: bool = True,
+        monotonic_s: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._read_store, self._monotonic_s = read_store, monotonic_s
-        self._job_s = self._notifier_s = monotonic_s()
+        self._job_s = monotonic_s() if has_job else None
+        self._notifier_s = monotonic_s() if has_notifier else None
 
     def batch_stored(self) -> None:
         """Take a sign of life of the job."""

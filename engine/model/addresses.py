@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address
+from ipaddress import IPv4Network, IPv6Network, ip_address
 from urllib.parse import urlsplit
+
+Network = IPv4Network | IPv6Network
 
 
 def is_web_address(url: str) -> bool:

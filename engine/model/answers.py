@@ -6,12 +6,33 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from engine.model.acts import Act, ActKind, Handling
 from engine.model.incidents import Evidence, Incident, RenderedStep, Symptom
 from engine.model.links import LineLinks
 
 
 def incident_value(incident: Incident) -> Mapping[str, Any]:
-    """Return the JSON value of one incident; times are ISO 8601 in UTC with Z, or null where the lines have no stamps."""
+    """Return the JSON value of one incident; times are ISO 8601 in UTC with Z, or null where the lines have no stamps. One that
+    people acted on also has `owner` and `handling`."""
+    return {**_value(incident), **({} if incident.handling is None else _handling(incident.handling))}
+
+
+def act_value(act: Act) -> Mapping[str, Any]:
+    """Return the JSON value of an act."""
+    value = {"at": iso(act.at), "by": act.by, "via": act.via, "kind": act.kind.value, "text": act.text}
+    if act.kind is ActKind.ASSIGN:
+        return {**value, "assignee": act.assignee}
+    if act.kind is ActKind.SILENCE:
+        return {**value, "scope": act.scope.value, "until": iso(act.until), "silence": act.silence}
+    return {**value, "silence": act.silence} if act.kind is ActKind.UNSILENCE else value
+
+
+def _handling(handling: Handling) -> Mapping[str, Any]:
+    state = {"state": handling.state, "by": handling.by, "at": iso(handling.at), "why": handling.why}
+    return {"owner": handling.owner, "handling": {**state, "useful": handling.useful, "acts": handling.acts}}
+
+
+def _value(incident: Incident) -> Mapping[str, Any]:
     return {
         "id": incident.id,
         "rule": incident.rule,

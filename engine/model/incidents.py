@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from msgspec import Struct, field
 
+from engine.model.acts import Handling
 from engine.model.matches import Match, Value
 from engine.model.records import Labels
 
@@ -224,7 +225,8 @@ class AlertCourse(Struct, frozen=True, array_like=True):
 class Incident(Struct, frozen=True):
     """Alerts with one root cause, as they are reported and stored. `id` is fixed at opening; `revision` grows with each change.
 
-    status: open | acknowledged | resolved | retracted | merged. Times are None when the lines have no stamps.
+    status: open | acknowledged | resolved | retracted | merged. Times are None when the lines have no stamps. `handling` is
+    what people did; None in what the job stores, and where nobody did anything.
     """
 
     id: str
@@ -259,6 +261,18 @@ class Incident(Struct, frozen=True):
     is_silence: bool = False  # its root is an absence: who it is about says nothing
     course: tuple[AlertCourse, ...] = ()  # root and refirings, stages, symptoms; empty when its lines have no stamps
     heartbeats: tuple[HeartbeatRun, ...] = ()
+    handling: Handling | None = None
+
+    @property
+    def edition(self) -> str:
+        """What names this state of the incident: its revision, and the number of acts where there are some: `7`, `7a2`."""
+        acts = self.handling.acts if self.handling is not None else 0
+        return f"{self.revision}a{acts}" if acts else str(self.revision)
+
+    @property
+    def owner(self) -> str:
+        """The name of the person who has it; empty: nobody."""
+        return self.handling.owner if self.handling is not None else ""
 
 
 def extent(incident: Incident) -> tuple[datetime, datetime] | None:

@@ -37,7 +37,7 @@ class LogView(Struct, frozen=True):
 
     `data_view` is the id of a saved data view; without one `pattern` names the indices. `saved_search` is the id of a saved
     search, which has a data view, columns and an order of its own; empty without one. `title` names the tab. `opened` is the
-    index and id of the document that 9.6 and later open beside the logs, whatever the query selects; empty without one.
+    index and id of the document that 9.6 and later open beside the logs, whatever the query selects; None without one.
     """
 
     start: datetime
@@ -50,7 +50,7 @@ class LogView(Struct, frozen=True):
     columns: tuple[str, ...] = ()
     title: str = ""
     saved_search: str = ""
-    opened: tuple[str, str] | tuple[()] = ()
+    opened: tuple[str, str] | None = None
 
 
 def legacy_discover(view: LogView) -> str:
@@ -92,8 +92,8 @@ def locator(view: LogView, version: MajorMinor) -> str:
         params["query"] = {"language": "kuery", "query": view.kql}
     if view.columns and not view.saved_search:
         params["columns"] = list(view.columns)
-    if view.opened:
-        params["expandedDoc"] = _opened(view)
+    if view.opened is not None:
+        params["expandedDoc"] = _expanded(*view.opened)
     if version >= (9, 2):
         params["tab"] = {"id": "new", "label": view.title}
     return _redirect("DISCOVER_APP_LOCATOR", version, params)
@@ -153,8 +153,8 @@ def _state(view: LogView, source: Mapping[str, Rison]) -> str:
         del state["columns"]
     if view.saved_search:
         state = {name: state[name] for name in ("filters", "query")}
-    if view.opened:
-        state["expandedDoc"] = _opened(view)
+    if view.opened is not None:
+        state["expandedDoc"] = _expanded(*view.opened)
     return f"_g={_encoded(rison(_globals(view)))}&_a={_encoded(rison(state))}"
 
 
@@ -166,9 +166,8 @@ def _globals(view: LogView) -> dict[str, Rison]:
     }
 
 
-def _opened(view: LogView) -> dict[str, Any]:
-    index, id_ = view.opened
-    return {"id": id_, "index": index}
+def _expanded(index: str, id: str) -> dict[str, str]:
+    return {"id": id, "index": index}
 
 
 def _data_view(view: LogView, version: MajorMinor) -> Mapping[str, Any]:

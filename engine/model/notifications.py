@@ -58,7 +58,7 @@ class NotificationLog(Struct, frozen=True):
     """The last notification of an incident that a receiver was sent, at `at`. `marks` are the receiver's own data (a Slack
     channel and message).
 
-    `digest`: the id of the digest that reported the incident; empty when it has a message of its own.
+    `digest`: the id of the digest that reported the incident; empty when it has a message of its own. `owner`: who had it.
     """
 
     rule: str
@@ -69,6 +69,7 @@ class NotificationLog(Struct, frozen=True):
     revision: int = 0
     marks: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
+    owner: str = ""
 
 
 class IncidentChange(Struct, frozen=True):

@@ -77,10 +77,11 @@ class Route(Struct, frozen=True):
 
 
 class Silence(Struct, frozen=True):
-    """Mutes incidents that all `matchers` match, from `starts_at` until before `ends_at`."""
+    """Mutes incidents that all `matchers` match, from `starts_at` until before `ends_at`. `by`: who added it, or empty."""
 
     id: str
     matchers: tuple[LabelMatcher, ...]
     starts_at: datetime
     ends_at: datetime
     comment: str = ""
+    by: str = ""

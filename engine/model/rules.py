@@ -365,3 +365,7 @@ class Plan(Struct, frozen=True):
         """Return every rule by id."""
         parts: tuple[Signature | Correlation, ...] = (*self.signatures, *self.correlations)
         return {part.rule.id: part.rule for part in parts}
+
+    def explained_rules(self) -> frozenset[str]:
+        """Return the ids of the rules that other rules explain: their incidents wait for a cause before they are notified."""
+        return frozenset(id_ for rule in self.rules().values() for entry in rule.explains for id_ in entry.rules)

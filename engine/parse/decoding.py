@@ -39,6 +39,7 @@ DEFAULT_CLUSTER = "default"
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # `at` of an event with neither a stamp nor an ingest time
 ESCAPED = ("\\n\\tat ", "\\nCaused by: ", "\\n    at ")  # any of these marks a trace whose line ends are escaped
 _LINE_CHARS, _IDENTITY_CHARS = 6, 14  # of an event id: of the line alone, and of all that makes the event
+_UNDATED = "u"  # the first character of the id of an event without a time, greater than any digit
 _BELOW = re.compile(r"[^\n]*\n(SEVERE|WARNING|INFO|CONFIG|FINE|FINER|FINEST): ([^\n]*)")  # java.util.logging's second line
 _CUT = f"[cut: the event goes on beyond {BLOCK_LINES} lines or {BLOCK_BYTES // 1024} KiB]"
 
@@ -202,7 +203,8 @@ def event_id(source_id: str, time: datetime | None, line: str, place: int | str 
     """Return the id of an event: the same line of the same source at the same time is one event, at any position.
 
     Events of one time are ordered by their ids. An id begins with a digest of the line, so that this order, and with it the
-    lines that prove an alert, do not depend on the name of the source: a path, a topic or an index.
+    lines that prove an alert, do not depend on the name of the source: a path, a topic or an index. Those without a time come
+    last: they are counted at the time of a dated one.
 
     Args:
         place: the document or the offset of the line, where the stamp is precise to the second only and two equal lines
@@ -212,4 +214,5 @@ def event_id(source_id: str, time: datetime | None, line: str, place: int | str 
     stamp = time.timestamp().hex() if time is not None else ""  # exact, and takes a fourth of the time of an ISO stamp
     identity = "\0".join((source_id, stamp, line, "" if place is None else str(place), *about))
     digest = hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:_IDENTITY_CHARS]
-    return f"{crc32(line.encode('utf-8', 'replace')):08x}"[-_LINE_CHARS:] + digest
+    line_digest = f"{crc32(line.encode('utf-8', 'replace')):08x}"[-_LINE_CHARS:]
+    return (line_digest if time is not None else _UNDATED + line_digest[1:]) + digest

@@ -20,11 +20,13 @@ _AT_ONCE = frozenset((Reason.ESCALATED, Reason.ROOT_CHANGED, Reason.MERGED))  # 
 
 
 class Decision(Struct, frozen=True):
-    """Notify for `reason` at `at` or later; `reason` None: do not notify. `news`: what changed, in one sentence."""
+    """Notify for `reason` at `at` or later; `reason` None: do not notify. `news`: what changed, in one sentence. `by_person`: a
+    person changed it, so no silence and no time interval holds it back from those who were notified before."""
 
     reason: Reason | None = None
     at: datetime | None = None
     news: str = ""
+    by_person: bool = False
 
     def is_due(self, now: datetime) -> bool:
         """Return whether there is a notification and its time has come."""
@@ -37,7 +39,15 @@ NOTHING = Decision()
 def notification_log(incident: Incident, at: datetime, marks: Mapping[str, str], digest: str = "") -> NotificationLog:
     """Return the log of a notification of `incident` at `at`, in a message of its own or in the digest with the id `digest`."""
     return NotificationLog(
-        incident.rule, incident.status, incident.severity, at, incident.stage, incident.revision, marks, digest
+        incident.rule,
+        incident.status,
+        incident.severity,
+        at,
+        incident.stage,
+        incident.revision,
+        marks,
+        digest,
+        incident.owner,
     )
 
 
@@ -53,7 +63,7 @@ def decide_notification(
     """Decide whether, why and when to notify a receiver of `incident`.
 
     An incident that was merged or retracted before the first notification is never notified. A change waits until
-    `group_interval` after the last notification, except a worse severity, another root and a merge.
+    `group_interval` after the last notification, except a worse severity, another root, a merge, and what a person did.
 
     Args:
         last_log: the last notification of the receiver; None: none yet.
@@ -70,8 +80,9 @@ def decide_notification(
         reason = Reason.UPDATED
     if reason is None:
         return _repetition(incident, last_log.at, timings)
-    wait = 0.0 if reason in _AT_ONCE else timings.group_interval_s
-    return Decision(reason, last_log.at + timedelta(seconds=wait), news)
+    by_person = _is_by_person(last_log, incident)
+    wait = 0.0 if reason in _AT_ONCE or by_person else timings.group_interval_s
+    return Decision(reason, last_log.at + timedelta(seconds=wait), news, by_person)
 
 
 def _opening(incident: Incident, due_at: datetime) -> Decision:
@@ -100,7 +111,18 @@ def change_since(last_log: NotificationLog, incident: Incident) -> tuple[Reason 
         return (Reason.ESCALATED if worse else Reason.UPDATED), f"severity is {incident.severity} now, was {last_log.severity}"
     if incident.stage != last_log.stage:
         return Reason.UPDATED, f"the same trouble has reached its next stage ({incident.stage}); the fix is new"
+    if incident.owner != last_log.owner:
+        return Reason.UPDATED, f"{incident.owner} has it now" if incident.owner else f"{last_log.owner} has it no more"
     return None, ""
+
+
+def _is_by_person(last_log: NotificationLog, incident: Incident) -> bool:
+    """Return whether a person changed the status or the owner since `last_log`."""
+    handling = incident.handling
+    if handling is None:
+        return False
+    is_state = handling.state == incident.status or (not handling.state and incident.status == "open")
+    return incident.owner != last_log.owner or (incident.status != last_log.status and bool(handling.by) and is_state)
 
 
 def _new_status(last_log: NotificationLog, incident: Incident) -> tuple[Reason, str]:

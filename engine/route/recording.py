@@ -25,11 +25,11 @@ def needs_recording(
         return NOTHING
     if last_log is None:
         return Decision(Reason.OPENED, now)
-    if incident.revision == last_log.revision:
-        return NOTHING
     reason, news = change_since(last_log, incident)
     if reason is not None:
         return Decision(reason, now, news)
+    if incident.revision == last_log.revision:
+        return NOTHING
     return Decision(Reason.UPDATED, last_log.at + timedelta(seconds=growth_interval_s))
 
 

@@ -26,8 +26,9 @@ class Target(Struct, frozen=True):
 
 
 def routing_labels(incident: Incident) -> Labels:
-    """Return the labels that matchers see: those of the incident, and its rule, severity and component."""
-    own = {"rule": incident.rule, "severity": incident.severity, "component": incident.component}
+    """Return the labels that matchers see: those of the incident, its rule, severity and component, and its id as
+    `incident`."""
+    own = {"rule": incident.rule, "severity": incident.severity, "component": incident.component, "incident": incident.id}
     return {**incident.labels, **own}
 
 

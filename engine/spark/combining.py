@@ -12,6 +12,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from engine.columns.audit import AuditResult
 from engine.correlate.bindings import SIGHTINGS
 from engine.model.matches import ActivitySpan, Match, Value
 from engine.model.quarantine import DeadLetter, Misdated
@@ -20,7 +21,7 @@ from engine.spark.slices import Scanned, SliceFragments
 
 MAX_MATCHES, MAX_TEXT_CHARS = 1000, 1 << 19  # of one row: a row is held in memory whole
 
-_Uncombined = ActivitySpan | SliceFragments | Scanned | DeadLetter | Misdated
+_Uncombined = ActivitySpan | SliceFragments | Scanned | DeadLetter | Misdated | AuditResult
 _BatchKey = tuple[str, str, bool, tuple[tuple[str, str], ...], tuple[str, ...], tuple[str, ...]]
 
 

@@ -17,6 +17,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from engine.clock import SteadyClock
 from engine.codec import dumps, loads, made, plain
+from engine.columns.audit import AuditResult
 from engine.errors import DataLoss, LateInput, SourceAway, SourceDenied
 from engine.model.phrases import lasting
 from engine.model.quarantine import DeadLetter
@@ -44,12 +45,14 @@ class ReadSettings(Struct, frozen=True):
         max_lines: the most lines that each source gives to one batch; None for no bound.
         stalled_after_s: how long a source may be unreadable before that is an incident; None when the input has an end: then
             no source is waited for and there are no ticks.
+        audited: some of the blocks that columns read are also read by the reference.
     """
 
     plan_file: str
     parallelism: int = 1
     max_lines: int | None = None
     stalled_after_s: float | None = None
+    audited: bool = False
 
 
 class SourceOffsets(Struct, frozen=True):
@@ -191,8 +194,11 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         late: list[LateInput] = []
         stages = stages_of(self._reading.plan_file)
         lost_before = stages.lost_matches
-        for item in combine(scan(_up_to_loss(self._sources[name].chunks(slice_), losses, late), stages)):
+        chunks = _up_to_loss(self._sources[name].chunks(slice_), losses, late)
+        for item in combine(scan(chunks, stages, self._reading.audited)):
             yield replace(item, at=at) if isinstance(item, DeadLetter) else item
+            if isinstance(item, AuditResult):
+                yield from (InputNotice(at, sentence) for sentence in item.differences)
         if stages.lost_matches > lost_before:
             yield InputNotice(
                 at, f"Hyperscan lost matches in '{name}' that RE2 finds: RE2 is used from now on; see {_LOG} and report it"

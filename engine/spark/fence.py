@@ -1,15 +1,14 @@
 """Reserve a checkpoint and an incident store for one job at a time, and notice when either is removed or replaced.
 
-A lock is a file that the process holds with flock(2): the kernel releases it however the process ends. The lock of the
-checkpoint lies in its folder, so the folder is the same one as long as the lock file is.
+A store on a server is held by a lease (engine/store/leases.py), files by locks. The lock of the checkpoint lies in its folder,
+so the folder is the same one as long as the lock file is.
 """
 
 from __future__ import annotations
 
-import fcntl
-import os
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -17,11 +16,17 @@ from msgspec import Struct
 
 from engine.codec import dumps, loads
 from engine.errors import FenceError
+from engine.ports import Say
 from engine.spark.alignment import Alignment, Course, decide
 from engine.spark.plans import done, planned, query_of
 from engine.store import Store
+from engine.store.keeping import LeaseKeeper, take_from_the_dead
+from engine.store.leases import HeldLease
+from engine.store.locks import ProcessLock
+from engine.store.outage import until_back
 
 LOCK, MARK, QUERY = "lock", "store.json", "query"
+JOB = "job"  # the name of its lease
 
 
 class _FenceMark(Struct, frozen=True):
@@ -30,52 +35,24 @@ class _FenceMark(Struct, frozen=True):
     store: str
 
 
-class ProcessLock:
-    """A lock file that one process at a time holds.
-
-    Raises FenceError, which names what is `guarded`, when another process holds it.
-    """
-
-    def __init__(self, path: Path, guarded: str) -> None:
-        self._path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            holder = os.read(self._file, 20).decode("ascii", "replace").strip() or "unknown"
-            os.close(self._file)
-            raise FenceError(f"{guarded} is in use by another job (process {holder}): end that one, or use another") from None
-        os.ftruncate(self._file, 0)
-        os.write(self._file, f"{os.getpid()}\n".encode())
-
-    def in_place(self) -> bool:
-        """Return whether the held file is still the one at its path."""
-        try:
-            status = self._path.stat()
-        except OSError:
-            return False
-        held_status = os.fstat(self._file)
-        return (status.st_dev, status.st_ino) == (held_status.st_dev, held_status.st_ino)
-
-    def release(self) -> None:
-        """Release the lock. The file stays: if it were removed, two processes could hold locks of the same name."""
-        os.close(self._file)
-
-
 class Fence:
-    """The checkpoint and the store of a running job."""
+    """The checkpoint and the store of a running job. `store` is the store for what the job writes: fenced by its lease, if it
+    has one."""
 
-    def __init__(self, store: Store, checkpoint: Path, lock: ProcessLock) -> None:
-        self._store, self._checkpoint, self._lock = store, checkpoint, lock
+    def __init__(self, store: Store, checkpoint: Path, lock: ProcessLock, keeper: LeaseKeeper | None = None) -> None:
+        self.store = store if keeper is None else store.fenced_by(keeper.lease)
+        self._checkpoint, self._lock, self._keeper = checkpoint, lock, keeper
         self._has_query = query_of(checkpoint / QUERY) is not None
 
     def check(self) -> None:
-        """Raise StoreLost or FenceError when the store or the checkpoint was removed or replaced since the job began.
+        """Raise StoreLost or FenceError when the store or the checkpoint was removed or replaced since the job began, and
+        LeaseLost when another job has taken over.
 
         Costs a few calls of `stat`.
         """
-        self._store.check_file()
+        self.store.check_file()
+        if self._keeper is not None:
+            self._keeper.check()
         exists = (self._checkpoint / QUERY / "metadata").exists()
         if not self._lock.in_place() or (self._has_query and not exists):
             remedy = "start again: sources are read from where `start` says, and the incidents in the store stay"
@@ -84,23 +61,40 @@ class Fence:
 
 
 @contextmanager
-def fenced(store: Store, checkpoint: Path, say: Callable[[str], None]) -> Iterator[Fence]:
+def fenced(store: Store, checkpoint: Path, say: Say, pause: Callable[[float], object] = time.sleep) -> Iterator[Fence]:
     """Hold `store` and `checkpoint` for this process, after checking that they belong together; `say` takes a sentence about
-    it.
+    it. A store that is a file is held by a lock, one on a server by a lease, which is waited for while the server is away.
+
+    Args:
+        pause: waits for a number of seconds; a true result means that a stop was requested, and StoreAway is raised.
 
     Raises FenceError, which says what to do, when another job holds one of them or they do not belong together; OSError when
     the checkpoint cannot be written to.
     """
     locks: list[ProcessLock] = []
+    stack = ExitStack()
     try:
         if store.path is not None:
             locks.append(ProcessLock(store.path.with_name(f"{store.path.name}.lock"), f"the incident store {store.path}"))
         locks.append(ProcessLock(checkpoint / LOCK, f"the checkpoint {checkpoint}"))
-        _admit(store, checkpoint, say)
-        yield Fence(store, checkpoint, locks[-1])
+        keeper = stack.enter_context(_leased(store, say, pause)) if store.is_on_a_server else None
+        until_back(lambda: _admit(store, checkpoint, say), pause, say)
+        yield Fence(store, checkpoint, locks[-1], keeper)
     finally:
+        stack.close()
         for lock in reversed(locks):
             lock.release()
+
+
+@contextmanager
+def _leased(store: Store, say: Say, pause: Callable[[float], object]) -> Iterator[LeaseKeeper]:
+    """Hold the lease of the job while the body runs. Raises FenceError when another job renews it."""
+    lease = until_back(lambda: take_from_the_dead(store, JOB, pause, say), pause, say)
+    if isinstance(lease, HeldLease):
+        remedy = "end that one, or use another"
+        raise FenceError(f"the incident store {store.name} is in use by another job ({lease.holder}): {remedy}")
+    with LeaseKeeper(store, lease).keeping() as keeper:
+        yield keeper
 
 
 def refuse_lost_store(path: Path | None, checkpoint: Path) -> None:

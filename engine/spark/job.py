@@ -30,7 +30,9 @@ from engine.match import redactor_of
 from engine.model.incidents import Evidence, Incident, NotEvaluated, Roster, Verdict
 from engine.model.quarantine import DeadLetter
 from engine.model.rules import Plan
+from engine.ports import Say
 from engine.quarantine import Quarantine, summed
+from engine.spark.audit_report import AuditReport
 from engine.spark.dead_letters import DeadLetterFile
 from engine.spark.fence import QUERY, Fence, fenced
 from engine.spark.overdue import BatchActivity, check_overdue
@@ -96,6 +98,7 @@ class Job(Struct, frozen=True):
         max_lines: the most lines that each source gives to one batch; None for no bound.
         stalled_after_s: how long a source may be unreadable before that is an incident.
         overdue_after_s: how long a batch may run before the operator is warned.
+        audited: some of the blocks that columns read are also read by the reference.
         retention_s: incidents that ended this long ago are removed from the store, some at a time; 0 for never.
         on_batch: called after each batch is in the store, and from another thread once for a batch that is overdue.
         on_trigger: called with the duration in seconds of each trigger that has ended, as far as Spark reports it.
@@ -113,6 +116,7 @@ class Job(Struct, frozen=True):
     parallelism: int = 1
     stalled_after_s: float = STALLED_AFTER_S
     overdue_after_s: float = OVERDUE_AFTER_S
+    audited: bool = False
     retention_s: float = 0.0
     on_batch: Callable[[BatchReport], None] = _ignore
     on_trigger: Callable[[float], None] = _ignore
@@ -146,17 +150,17 @@ def run(job: Job, spark: SparkSession) -> None:
     if job.stop.is_set():  # the stop came while Spark started
         return None
     if job.fence is None:
-        with fence_of(job.store, job.checkpoint, job.say) as fence:
-            return _run_fenced(replace(job, fence=fence), spark, fence)
+        with fence_of(job.store, job.checkpoint, job.say, job.stop.wait) as fence:
+            return _run_fenced(job, spark, fence)
     return _run_fenced(job, spark, job.fence)
 
 
 @contextmanager
-def fence_of(store: Store, checkpoint: Path, say: Callable[[str], None]) -> Iterator[Fence]:
+def fence_of(store: Store, checkpoint: Path, say: Say, pause: Callable[[float], object] = time.sleep) -> Iterator[Fence]:
     """Hold store and checkpoint for this process (see fence.fenced). Raises TocsinError when that is not possible."""
     with ExitStack() as stack:
         try:
-            fence = stack.enter_context(fenced(store, checkpoint, say))
+            fence = stack.enter_context(fenced(store, checkpoint, say, pause))
         except OSError as error:
             raise _cannot_write(Path(error.filename or checkpoint).parent, error.strerror or str(error)) from None
         yield fence
@@ -165,7 +169,7 @@ def fence_of(store: Store, checkpoint: Path, say: Callable[[str], None]) -> Iter
 def _run_fenced(job: Job, spark: SparkSession, fence: Fence) -> None:
     plan: Plan | None = job.plan
     while plan is not None and not job.stop.is_set():  # the stop may come while the plan is replaced
-        job = replace(job, plan=plan)
+        job = replace(job, plan=plan, fence=fence, store=fence.store)
         plan = _run_until_renewed(job, spark, fence)
 
 
@@ -273,7 +277,8 @@ def _input(job: Job, spark: SparkSession, plan: str) -> DataFrame:
     from engine.spark import datasource  # noqa: PLC0415
 
     spark.dataSource.register(datasource.SourceStream)
-    reading = datasource.ReadSettings(plan, job.parallelism, job.max_lines, None if job.bounded else job.stalled_after_s)
+    stalled_after_s = None if job.bounded else job.stalled_after_s
+    reading = datasource.ReadSettings(plan, job.parallelism, job.max_lines, stalled_after_s, job.audited)
     options = datasource.source_options(job.sources, reading)
     return spark.readStream.format(datasource.SOURCE_FORMAT).options(**options).load()
 
@@ -292,6 +297,7 @@ class _BatchWriter:
         self._pruned_at_s = float("-inf")
         self._clock = SteadyClock()
         self._activity: BatchActivity | None = None
+        self._audit = AuditReport()
         self._dead_letters = DeadLetterFile(
             job.plan, job.checkpoint, min((source.scope for source in job.sources), default="default")
         )
@@ -324,6 +330,7 @@ class _BatchWriter:
 
     def _regroup(self) -> Sequence[Incident]:
         with self._job.store.amending() as ledger:
+            ledger.put_explained(self._job.plan.explained_rules())
             return list(regroup(self._job.plan, ledger, self._quarantine()))
 
     def replan(self, why: str) -> None:
@@ -370,6 +377,7 @@ class _BatchWriter:
             ledger.put_losses(DataLoss(item.source_id, item.lost_from, item.lost_to, item.why) for item in losses)
             ledger.put_quarantined(letters, self._clock.now())
         messages += [item.sentence for item in summed(letters)] + self._dead_letters.misdated_sentences(items)
+        messages += self._audit.sentences(items)
         self._dead_letters.write(letters)
         lines, changed = sum(amount.lines for amount in amounts), len({incident.id for incident in revisions})
         return BatchReport(batch, lines, changed, messages, True, amounts, letters, len(losses))

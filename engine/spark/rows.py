@@ -9,6 +9,7 @@ from typing import Any, get_args
 from msgspec import DecodeError, Struct
 
 from engine.codec import dumps, loads
+from engine.columns.audit import AuditResult
 from engine.model.incidents import Evidence, NotEvaluated, Roster, Verdict
 from engine.model.matches import ActivitySpan, Match
 from engine.model.quarantine import DeadLetter, Misdated
@@ -57,6 +58,7 @@ WorkerRow = (
     | InputNotice
     | DeadLetter
     | Misdated
+    | AuditResult
 )
 BatchRow = WorkerRow | Verdict | Evidence | Roster | NotEvaluated
 RowTuple = tuple[str, str, str]

@@ -13,6 +13,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from engine.codec import dumps, loads
+from engine.columns.audit import AuditResult
 from engine.correlate import Correlator
 from engine.model.incidents import Evidence, Finding, Verdict
 from engine.model.matches import ActivitySpan, Match
@@ -25,7 +26,7 @@ from engine.spark.rows import BatchRow, InputLoss, InputNotice
 from engine.spark.slices import Scanned, SliceFragments, WorkerStages
 from engine.spark.streams import Emission, Retraction, Streams, StreamState
 
-PassThrough = Scanned | InputLoss | InputNotice | DeadLetter | Misdated  # for the driver
+PassThrough = Scanned | InputLoss | InputNotice | DeadLetter | Misdated | AuditResult  # for the driver
 _STREAM = "stream:"  # rules have no colon in their ids, so streams and rules share one mapping
 _STREAMS = "streams"
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from engine.cache import DiskCache
 from engine.codec import loads
+from engine.columns.audit import Audit, AuditResult
 from engine.columns.bounded import BLOCK_BYTES
 from engine.columns.by_line import LineStages
 from engine.columns.reading import LearntTexts, Reader
@@ -99,6 +100,11 @@ class WorkerStages(CompiledRules, frozen=True, dict=True):
         """What is remembered of texts."""
         return LearntTexts(self.plan, self.matcher)
 
+    @cached_property
+    def audit(self) -> Audit:
+        """The audit of all blocks that this worker reads."""
+        return Audit(self.plan, errors=False)
+
     @property
     def lost_matches(self) -> int:
         """The number of texts with a sign that Hyperscan did not find (see Prefilter)."""
@@ -132,10 +138,14 @@ def stages_of(plan_file: str) -> WorkerStages:
 
 
 def scan(
-    chunks: Iterable[Chunk], stages: WorkerStages
-) -> Iterator[Match | ActivitySpan | SliceFragments | Scanned | DeadLetter | Misdated]:
+    chunks: Iterable[Chunk], stages: WorkerStages, audited: bool = False
+) -> Iterator[Match | ActivitySpan | SliceFragments | Scanned | DeadLetter | Misdated | AuditResult]:
     """Yield the matches of the events that lie wholly within the slice, the spans and fragments of each stream and how much it
-    held; at the end, the dead letters: a line or event that a stage fails on does not affect the others."""
+    held; at the end, the dead letters: a line or event that a stage fails on does not affect the others.
+
+    Args:
+        audited: some of the blocks are also read by the reference; the result is the last item if there are any.
+    """
     streams: dict[str, _Stream] = {}
     quarantine = Quarantine(stages.matcher.redact)
     waiting_bytes = 0  # an upper bound
@@ -143,7 +153,7 @@ def scan(
         stream = streams.get(chunk.parent_id)
         if stream is None or not stream.continues_at(chunk):
             yield from stream.finish() if stream else ()
-            stream = streams[chunk.parent_id] = _Stream(stages, chunk, quarantine)
+            stream = streams[chunk.parent_id] = _Stream(stages, chunk, quarantine, audited)
         yield from stream.take(chunk)
         waiting_bytes += len(chunk.data)
         if waiting_bytes >= MAX_WAITING_BYTES:
@@ -153,13 +163,15 @@ def scan(
     for stream in streams.values():
         yield from stream.finish()
     yield from quarantine.taken()
+    if audited and (result := stages.audit.taken(stages.matcher.redact)).blocks:
+        yield result
 
 
 class _Stream:
     """One stream's part of a slice on its way through the stages."""
 
-    def __init__(self, stages: WorkerStages, first: Chunk, quarantine: Quarantine) -> None:
-        self._stages, self._quarantine = stages, quarantine
+    def __init__(self, stages: WorkerStages, first: Chunk, quarantine: Quarantine, audited: bool) -> None:
+        self._stages, self._quarantine, self._audited = stages, quarantine, audited
         self._parent_id = first.parent_id
         self._start = self._end = first.offset
         self._bytes = 0
@@ -192,6 +204,8 @@ class _Stream:
         chunks, self._pending, self._pending_bytes = self._pending, [], 0
         if chunks:
             yield from self._reader.read(chunks)
+            if self._audited:
+                self._stages.audit.block(self._reader, chunks)
 
     def finish(self) -> Iterator[Match | ActivitySpan | SliceFragments | Scanned]:
         yield from self.read()

@@ -15,20 +15,22 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from sqlalchemy import URL, ColumnElement, Connection, Engine, Table, Text, create_engine, event, literal
+from sqlalchemy import URL, Column, ColumnElement, Connection, Engine, Table, Text, create_engine, event, literal
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import GenericFunction
-from sqlalchemy.types import Boolean, TypeDecorator, TypeEngine
+from sqlalchemy.sql.functions import FunctionElement, GenericFunction
+from sqlalchemy.types import Boolean, Double, TypeDecorator, TypeEngine
 
 from engine.errors import RuntimeMissing, StoreAway, StoreError
 from engine.store.file import create, open_connection
 from engine.store_address import POSTGRESQL, SQLITE, StoreAddress
 
-READING = "tocsin_reading"  # the execution option of a transaction that only reads
+TRANSACTION = "tocsin_transaction"  # the execution option with the kind of a transaction; without it, one that writes
+READING = "reading"  # sees the store as of one moment; neither waits for a writer nor makes one wait
+RENEWING = "renewing"  # changes one row, and need not wait for a writer where the database locks rows
 CONNECT_S = 10
 
 _LOCKED = frozenset((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL))
@@ -59,10 +61,11 @@ class StoreDatabase(Protocol):
 
     name: str
     path: Path | None
+    is_on_a_server: bool
 
     @abstractmethod
     def engine(self) -> Engine:
-        """Return the engine whose transactions begin as a store needs it (see READING)."""
+        """Return the engine whose transactions begin as a store needs it (see TRANSACTION)."""
 
     @abstractmethod
     def store_error(self, error: Exception, *, is_new: bool = False) -> StoreError:
@@ -96,6 +99,8 @@ def database_of(address: StoreAddress, busy_s: float) -> StoreDatabase:
 class _SqliteDatabase:
     """A file, or a store in memory."""
 
+    is_on_a_server = False
+
     def __init__(self, address: StoreAddress, busy_s: float) -> None:
         self.name, self.path = str(address), address.path
         self._url, self._busy_s = address.url, busy_s
@@ -121,7 +126,7 @@ class _SqliteDatabase:
 
         @event.listens_for(engine, "begin")
         def begin(connection: Connection) -> None:
-            connection.exec_driver_sql("BEGIN" if connection.get_execution_options().get(READING) else "BEGIN IMMEDIATE")
+            connection.exec_driver_sql("BEGIN" if _kind(connection) == READING else "BEGIN IMMEDIATE")
 
         return engine
 
@@ -137,6 +142,7 @@ class _PostgresDatabase:
     """A schema of a database on a server: the first one of the search path."""
 
     path: Path | None = None
+    is_on_a_server = True
 
     def __init__(self, url: URL, busy_s: float) -> None:
         self.name = url.render_as_string(hide_password=True)
@@ -159,11 +165,12 @@ class _PostgresDatabase:
 
         @event.listens_for(engine, "begin")
         def begin(connection: Connection) -> None:
-            if connection.get_execution_options().get(READING):
+            if _kind(connection) == READING:
                 connection.exec_driver_sql(_ONE_MOMENT)
                 return
             connection.exec_driver_sql(f"SET LOCAL lock_timeout = {self._busy_ms}")
-            connection.exec_driver_sql(_WRITER_LOCK)
+            if _kind(connection) != RENEWING:
+                connection.exec_driver_sql(_WRITER_LOCK)
 
         return engine
 
@@ -176,6 +183,10 @@ class _PostgresDatabase:
             return _error(self.name, cause, passes=state.startswith(_AWAY_CLASSES) or state == _READ_ONLY)
         is_refusal = _REFUSAL.search(str(cause)) is not None
         return _error(self.name, cause, passes=_is_disconnected(error) and not (is_new and is_refusal))
+
+
+def _kind(connection: Connection) -> str:
+    return str(connection.get_execution_options().get(TRANSACTION, ""))
 
 
 def _is_disconnected(error: Exception) -> bool:
@@ -212,6 +223,22 @@ def upsert(table: Table, dialect: str) -> postgresql.Insert | sqlite.Insert:
     return statement.on_conflict_do_nothing(index_elements=keys)
 
 
+def index_text(connection: Connection, column: Column[str], name: str) -> None:
+    """Create an index that serves Occurs on `column`, where the database has one: trigrams in PostgreSQL, of whose extension
+    (it comes with the server) the role must be allowed to make use. Searches work without it, and read every row."""
+    if connection.dialect.name != "postgresql":
+        return
+    try:
+        with connection.begin_nested():
+            connection.exec_driver_sql("CREATE EXTENSION IF NOT EXISTS pg_trgm")
+            where = connection.exec_driver_sql("SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'pg_trgm'")
+            operators = f"{where.scalar_one()}.gin_trgm_ops"
+            connection.exec_driver_sql(f"CREATE INDEX {name} ON {column.table.name} USING gin ({column.name} {operators})")
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise
+
+
 class CleanText(TypeDecorator[str]):
     """Text that comes from logs: NUL characters and half surrogate pairs, which PostgreSQL does not store, are replaced. It is
     compared byte by byte, in both databases."""
@@ -228,6 +255,23 @@ class CleanText(TypeDecorator[str]):
         if value is None or value.isascii():
             return value.replace("\0", "\ufffd") if value and "\0" in value else value
         return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+
+
+class DatabaseTime(FunctionElement[float]):
+    """The present time by the clock of the database: seconds since 1970, not those of the beginning of the transaction."""
+
+    type = Double()
+    inherit_cache = True
+
+
+@compiles(DatabaseTime, "sqlite")
+def _time_in_sqlite(_function: DatabaseTime, _compiler: SQLCompiler, **_options: Any) -> str:
+    return "((julianday('now') - 2440587.5) * 86400.0)"
+
+
+@compiles(DatabaseTime, "postgresql")
+def _time_in_postgresql(_function: DatabaseTime, _compiler: SQLCompiler, **_options: Any) -> str:
+    return "CAST(extract(epoch FROM clock_timestamp()) AS DOUBLE PRECISION)"
 
 
 class Occurs(GenericFunction[bool]):

@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, bindparam, case, delete, func, or_, select, union
 
+from engine.acting import began
 from engine.codec import dumps, loads
 from engine.errors import DataLoss
 from engine.model.incidents import (
@@ -135,6 +136,10 @@ class StoreLedger:
         """Record that all of `scope` was decided by the plan with this hash."""
         self._put(schema.meta, [{"name": f"judged:{scope}", "value": plan}])
 
+    def put_explained(self, rules: Collection[str]) -> None:
+        """Store the ids of the rules that other rules explain (see Plan.explained_rules), for a notifier in another process."""
+        self._put(schema.meta, [{"name": schema.EXPLAINED, "value": dumps(sorted(rules))}])
+
     def evidence(self, event_ids: Sequence[str]) -> Mapping[str, Evidence]:
         """Return the stored evidence by event id; unknown ids are left out."""
         table, evidence = schema.evidence, {}
@@ -252,7 +257,7 @@ class StoreLedger:
             self._connection.execute(upsert(table, self._connection.dialect.name), rows)
 
 
-def _incident_row(incident: Incident) -> dict[str, str | None]:
+def _incident_row(incident: Incident) -> dict[str, str | int | None]:
     when = extent(incident)
     return {
         "scope": incident.key[0],
@@ -267,6 +272,8 @@ def _incident_row(incident: Incident) -> dict[str, str | None]:
         "component": incident.component,
         "seen": schema.text(incident.last_seen) if incident.last_seen else "",
         "merged_into": incident.merged_into,
+        "began": schema.text(start) if (start := began(incident)) else "",
+        "count": incident.count,
     }
 
 

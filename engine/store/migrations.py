@@ -14,6 +14,7 @@ from sqlalchemy import Connection, insert, inspect, select, update
 
 from engine.errors import StoreError
 from engine.store import schema
+from engine.store.databases import index_text
 
 FIRST_IN_POSTGRESQL = 8
 Statement = str | Mapping[str, str]  # for every database, or one by dialect
@@ -112,6 +113,25 @@ STEPS: Mapping[int, Sequence[Statement]] = {
         "INSERT INTO blinds SELECT tocsin_digest(scope, what, why), scope, what, why FROM former_blinds",
         "DROP TABLE former_blinds",
         "CREATE INDEX blinds_by_scope ON blinds (scope)",
+        "CREATE TABLE leases (name TEXT NOT NULL PRIMARY KEY, holder TEXT NOT NULL, token BIGINT NOT NULL,"
+        " until_s DOUBLE PRECISION NOT NULL)",
+    ),
+    8: (
+        "ALTER TABLE incidents ADD COLUMN began TEXT NOT NULL DEFAULT ''",
+        'ALTER TABLE incidents ADD COLUMN "count" BIGINT NOT NULL DEFAULT 0',
+        "UPDATE incidents SET \"count\" = coalesce(json_extract(body, '$.count'), 0), began = coalesce((SELECT"
+        " max(json_extract(each.value, CASE json_extract(each.value, '$[12]') WHEN 1 THEN '$[4]' ELSE '$[5]' END))"
+        " FROM json_each(body, '$.course') AS each WHERE json_extract(each.value, '$[0]') = 'root'), first_seen, '')",
+        "UPDATE incidents SET began = replace(began, 'Z', '+00:00')",
+        "UPDATE incidents SET began = replace(began, '+', '.000000+') WHERE length(began) = 25",
+        "DROP INDEX incidents_listed",
+        "CREATE INDEX incidents_listed ON incidents (state, severity, seen, component, scope, rule, first_seen, until, began,"
+        ' "count", id)',
+        'CREATE TABLE acts (number INTEGER NOT NULL PRIMARY KEY, "key" TEXT NOT NULL UNIQUE, incident TEXT NOT NULL,'
+        " kind TEXT NOT NULL, at TEXT NOT NULL, body TEXT NOT NULL)",
+        "CREATE INDEX acts_by_incident ON acts (incident, number)",
+        "CREATE TABLE handlings (incident TEXT NOT NULL PRIMARY KEY, state TEXT NOT NULL, until_seen TEXT NOT NULL,"
+        ' "count" BIGINT NOT NULL, body TEXT NOT NULL)',
     ),
 }
 
@@ -129,6 +149,7 @@ def bring_up_to_date(connection: Connection) -> None:
     stored = _stored_version(connection)
     if stored is None:
         schema.metadata.create_all(connection, checkfirst=False)
+        index_text(connection, schema.searchable.c.text, "searchable_by_part")
         connection.execute(insert(schema.meta).values(name="schema", value=str(schema.SCHEMA_VERSION)))
         return
     version = int(stored) if stored.isdigit() else 0

@@ -103,8 +103,7 @@ class Outbox:
     def put_silence(self, silence: Silence) -> None:
         """Store a silence; it replaces that of the same id."""
         with self._begin() as connection:
-            row = {"id": silence.id, "ends_at": schema.text(silence.ends_at), "body": dumps(silence)}
-            _replace(connection, schema.silences, [row])
+            put_silence(connection, silence)
 
     def silences(self, after: datetime) -> Sequence[Silence]:
         """Return the silences that end later than `after`, soonest first."""
@@ -112,6 +111,12 @@ class Outbox:
         query = select(table.c.body).where(table.c.ends_at > schema.text(after)).order_by(table.c.ends_at, table.c.id)
         with self._reading() as connection:
             return [loads(body, Silence) for body in connection.scalars(query)]
+
+
+def put_silence(connection: Connection, silence: Silence) -> None:
+    """Store a silence; it replaces that of the same id."""
+    row = {"id": silence.id, "ends_at": schema.text(silence.ends_at), "body": dumps(silence)}
+    _replace(connection, schema.silences, [row])
 
 
 def _attempt(row: Any) -> Attempt:

@@ -29,6 +29,8 @@ _INCIDENT_TABLES = (
     schema.attempts,
     schema.searchable,
     schema.incident_labels,
+    schema.acts,
+    schema.handlings,
 )
 _AT_ONCE = 500  # bound parameters of one statement
 _ALWAYS = (datetime.min.replace(tzinfo=UTC) + NEAR, datetime.max.replace(tzinfo=UTC) - NEAR)

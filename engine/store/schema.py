@@ -12,13 +12,16 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from hashlib import sha256
 
-from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, Table
+from sqlalchemy import BigInteger, Column, Double, Index, Integer, MetaData, Table
 
 from engine.store.databases import CleanText as Text
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 KEY_BYTES = 1000
+EXPLAINED = "explained rules"  # the name of their row in meta
 LONG_KEY = "#"  # what the key of a text that is longer than KEY_BYTES begins with
+
+_COUNTED_UP = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts up integers only
 
 metadata = MetaData()
 
@@ -120,10 +123,15 @@ incidents = Table(
     Column("seen", Text, nullable=False),  # when it was last seen; empty when its lines bear no time
     Column("merged_into", Text),  # the incident that it became a part of
     Index("incidents_by_merge", "merged_into"),
+    Column("began", Text, nullable=False),  # when the last firing of its root began; empty when its lines bear no time
+    Column("count", BigInteger, nullable=False),
     Index("incidents_by_scope", "scope", "number"),
     Index("incidents_by_change", "changed_at"),
     # whatever a list selects, orders and counts by, so that it need not read bodies
-    Index("incidents_listed", "state", "severity", "seen", "component", "scope", "rule", "first_seen", "until", "id"),
+    Index(
+        "incidents_listed",
+        *("state", "severity", "seen", "component", "scope", "rule", "first_seen", "until", "began", "count", "id"),
+    ),
     comment="the last revision of every incident",
 )
 
@@ -178,7 +186,7 @@ outbox = Table(
 attempts = Table(
     "attempts",
     metadata,
-    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),  # SQLite counts up integers only
+    Column("number", _COUNTED_UP, primary_key=True),
     Column("receiver", Text, nullable=False),
     Column("incident", Text, nullable=False),
     Column("revision", Integer, nullable=False),
@@ -197,6 +205,40 @@ silences = Table(
     Column("ends_at", Text, nullable=False),
     Column("body", Text, nullable=False),
     comment="silences: no notifications about matching incidents until the end",
+)
+
+acts = Table(
+    "acts",
+    metadata,
+    Column("number", _COUNTED_UP, primary_key=True),
+    Column("key", Text, nullable=False, unique=True),
+    Column("incident", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("at", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("acts_by_incident", "incident", "number"),
+    comment="what people did about incidents: append-only, and never written by the job",
+)
+
+handlings = Table(
+    "handlings",
+    metadata,
+    Column("incident", Text, primary_key=True),
+    Column("state", Text, nullable=False),
+    Column("until_seen", Text, nullable=False),  # the state holds for what was seen until then; empty: see count
+    Column("count", BigInteger, nullable=False),  # ... or counted, where lines bear no time
+    Column("body", Text, nullable=False),
+    comment="the result of the acts on an incident, written with each of them",
+)
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("holder", Text, nullable=False),
+    Column("token", BigInteger, nullable=False),
+    Column("until_s", Double, nullable=False),  # since 1970, by the clock of the database
+    comment="which process does a kind of work with this store, and until when unless it says again that it does",
 )
 
 

@@ -11,25 +11,30 @@ from engine.codec import loads
 from engine.model.incidents import STATES, Incident
 from engine.model.rules import SEVERITIES
 from engine.model.searches import Search
+from engine.store.acts import shown, shown_state
 from engine.store.databases import Occurs
-from engine.store.schema import incident_labels, incidents, outbox, searchable, text
+from engine.store.schema import handlings, incident_labels, incidents, outbox, searchable, text
+
+_HANDLED = incidents.outerjoin(handlings, handlings.c.incident == incidents.c.id)
 
 
 def find(connection: Connection, search: Search, limit: int, offset: int = 0) -> Sequence[Incident]:
     """Return at most `limit` incidents after the first `offset`, ordered by state, most severe first, last seen first."""
-    table = incidents.c
-    urgency = case({name: n for n, name in enumerate(STATES)}, value=table.state)
+    table, state = incidents.c, shown_state()
+    urgency = case({name: n for n, name in enumerate(STATES)}, value=state)
     rank = case({name: n for n, name in enumerate(SEVERITIES)}, value=table.severity, else_=-1)
     order = (urgency, rank.desc(), table.seen.desc(), table.id.desc())
-    page = select(table.id).where(*_conditions(search), *_in_states(search)).order_by(*order).limit(limit).offset(offset)
-    bodies = select(table.body).where(table.id.in_(page.scalar_subquery())).order_by(*order)
-    return [loads(body, Incident) for body in connection.scalars(bodies)]
+    in_states = [state.in_(search.states)] if search.states else []
+    page = select(table.id).select_from(_HANDLED).where(*_conditions(search), *in_states)
+    page = page.order_by(*order).limit(limit).offset(offset)
+    bodies = select(table.body).select_from(_HANDLED).where(table.id.in_(page.scalar_subquery())).order_by(*order)
+    return shown(connection, (loads(body, Incident) for body in connection.scalars(bodies)))
 
 
 def count_by_state(connection: Connection, search: Search) -> Mapping[str, int]:
     """Return how many incidents match by state, for all STATES, without regard to the states of the search."""
-    state = incidents.c.state
-    rows = connection.execute(select(state, func.count()).where(*_conditions(search)).group_by(state))
+    state = shown_state().label("state")
+    rows = connection.execute(select(state, func.count()).select_from(_HANDLED).where(*_conditions(search)).group_by(state))
     return dict.fromkeys(STATES, 0) | {row[0]: row[1] for row in rows}
 
 
@@ -55,10 +60,6 @@ def going_on(connection: Connection, since: datetime) -> Sequence[tuple[str, dat
     )
     rows = connection.execute(query)
     return [(severity, datetime.fromisoformat(first), datetime.fromisoformat(last)) for severity, first, last in rows]
-
-
-def _in_states(search: Search) -> list[ColumnElement[bool]]:
-    return [incidents.c.state.in_(search.states)] if search.states else []
 
 
 def _conditions(search: Search) -> list[ColumnElement[bool]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -17,19 +18,24 @@ from msgspec import Struct
 from sqlalchemy import Connection, delete, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
+from engine.acting import as_shown
 from engine.codec import dumps, loads
 from engine.errors import DataLoss, StoreError, StoreLost
+from engine.model.acts import RuleStats
 from engine.model.incidents import Incident, NotEvaluated
 from engine.model.quarantine import DeadLetter
 from engine.model.searches import Search
-from engine.store import schema
-from engine.store.databases import READING, StoreDatabase, database_of, upsert
+from engine.store import leases, schema
+from engine.store.acts import Acts, handlings, shown
+from engine.store.databases import READING, RENEWING, TRANSACTION, StoreDatabase, database_of, upsert
 from engine.store.file import StoreFile
+from engine.store.leases import HeldLease, Lease
 from engine.store.ledger import StoreLedger
 from engine.store.migrations import bring_up_to_date, is_up_to_date
 from engine.store.outbox import Outbox
 from engine.store.retention import prune
 from engine.store.search import count_by_state, count_by_state_and_severity, find, going_on, values_by_facet
+from engine.store.stats import rule_stats
 from engine.store_address import StoreAddress
 
 BUSY_S = 30.0
@@ -58,12 +64,15 @@ class Store:
         id: the same for the life of the store, and in every copy of it.
         name: the address, without a password.
         path: the file; None for a store in memory or on a server.
+        is_on_a_server: whether processes of several machines can use it.
     """
 
     def __init__(self, database: StoreDatabase) -> None:
         self._database, self._engine = database, database.engine()
         self.name, self.path = database.name, database.path
+        self.is_on_a_server = database.is_on_a_server
         self._is_open = False
+        self._lease: Lease | None = None
         try:
             with self._store_errors():
                 self.id = self._create()
@@ -167,10 +176,11 @@ class Store:
             return connection.scalar(select(func.count()).select_from(schema.batches)) or 0
 
     def incidents(self) -> Sequence[Incident]:
-        """Return the last revision of every incident, in order of opening."""
+        """Return the last revision of every incident as it is shown, in order of opening."""
         table = schema.incidents
         with self._reading() as connection:
-            return [loads(body, Incident) for body in connection.scalars(select(table.c.body).order_by(table.c.number))]
+            bodies = connection.scalars(select(table.c.body).order_by(table.c.number))
+            return shown(connection, (loads(body, Incident) for body in bodies))
 
     def incident_counts(self) -> Mapping[tuple[str, str], int]:
         """Return how many incidents there are by state and severity; those without any are left out."""
@@ -181,6 +191,11 @@ class Store:
         """Return the values by which the list can be narrowed: of `component`, `cluster`, `rule` and `receiver`, sorted."""
         with self._reading() as connection:
             return values_by_facet(connection)
+
+    def rule_stats(self, since: datetime) -> Sequence[RuleStats]:
+        """Return how people fared with each rule, by its incidents since `since` (see stats.rule_stats)."""
+        with self._reading() as connection:
+            return rule_stats(connection, since)
 
     def going_on(self, since: datetime) -> Sequence[tuple[str, datetime, datetime]]:
         """Return severity, first and last time of the incidents that went on at `since` or later, pending ones included; not
@@ -200,19 +215,21 @@ class Store:
             return connection.scalars(select(table.c.id).order_by(table.c.number)).all()
 
     def revisions(self, incident_id: str) -> Sequence[Incident]:
-        """Return every revision of an incident, first one first; empty when there is no such incident."""
+        """Return every revision of an incident as the job stored it, first one first; empty when there is no such incident."""
         table = schema.revisions
         with self._reading() as connection:
             bodies = connection.scalars(select(table.c.body).filter_by(id=incident_id).order_by(table.c.revision))
             return [loads(body, Incident) for body in bodies]
 
     def later_revisions(self, incident_id: str, after: int) -> Iterator[Incident]:
-        """Yield the revisions of an incident later than revision `after`, in order, one in memory at a time."""
+        """Yield the revisions of an incident later than revision `after`, in order, one in memory at a time; each is shown as
+        after everything that people did."""
         table = schema.revisions
         chosen = select(table.c.body).filter_by(id=incident_id).where(table.c.revision > after).order_by(table.c.revision)
         with self._reading() as connection:
+            handling = handlings(connection, [incident_id]).get(incident_id)
             for body in connection.execution_options(yield_per=50).scalars(chosen):
-                yield loads(body, Incident)
+                yield as_shown(loads(body, Incident), handling)
 
     def blinds(self) -> Sequence[NotEvaluated]:
         """Return what is not evaluated, over all scopes, ordered by scope, what and why."""
@@ -242,6 +259,12 @@ class Store:
             body = connection.scalar(select(schema.meta.c.value).filter_by(name="input notes"))
             return loads(body or "[]", list[str])
 
+    def explained_rules(self) -> frozenset[str] | None:
+        """Return the rules that other rules explain, by the plan of the last job; None when no job has begun yet."""
+        with self._reading() as connection:
+            body = connection.scalar(select(schema.meta.c.value).filter_by(name=schema.EXPLAINED))
+            return None if body is None else frozenset(loads(body, list[str]))
+
     def quarantined(self) -> Sequence[DeadLetter]:
         """Return the stored dead letters, newest first."""
         table = schema.quarantine
@@ -249,7 +272,7 @@ class Store:
             return [loads(body, DeadLetter) for body in connection.scalars(select(table.c.body).order_by(table.c.at.desc()))]
 
     def changed_since(self, mark: int) -> tuple[int, Sequence[Incident]]:
-        """Return the next mark, and the incidents with a revision later than `mark` as they are now, in order of opening.
+        """Return the next mark, and the incidents with a revision later than `mark` as they are shown now, in order of opening.
 
         Mark 0 is before everything. Marks only grow, are valid for this store only, and have no other meaning.
         """
@@ -260,7 +283,7 @@ class Store:
             if latest <= mark:
                 return mark, ()
             bodies = connection.scalars(select(table.c.body).where(table.c.id.in_(changed)).order_by(table.c.number))
-            return latest, [loads(body, Incident) for body in bodies]
+            return latest, shown(connection, (loads(body, Incident) for body in bodies))
 
     def prune(self, before: datetime, limit: int = PRUNED_AT_ONCE) -> int:
         """Remove at most `limit` incidents that are over and have not changed since `before`, with everything that belongs only
@@ -268,22 +291,53 @@ class Store:
         with self._begin() as connection:
             return prune(connection, before, limit)
 
+    def take_lease(self, name: str, holder: str) -> Lease | HeldLease:
+        """Take the lease `name` for `holder`, or return whose it is (see leases.take)."""
+        with self._begin() as connection:
+            return leases.take(connection, name, holder)
+
+    def renew_lease(self, lease: Lease) -> None:
+        """Prolong a lease. Raises LeaseLost when another process has taken it."""
+        with self._begin(RENEWING) as connection:
+            leases.renew(connection, lease)
+
+    def release_lease(self, lease: Lease) -> None:
+        """End a lease now; nothing when it was lost."""
+        with self._begin(RENEWING) as connection:
+            leases.release(connection, lease)
+
+    def fenced_by(self, lease: Lease) -> Store:
+        """Return this store for the work of `lease`: everything that is written by it raises LeaseLost, and changes nothing,
+        once another process has taken the lease. It is closed with this one."""
+        fenced = copy(self)
+        fenced._lease = lease
+        return fenced
+
     def outbox(self) -> Outbox:
         """Return the notifier's part of this store."""
         return Outbox(self._reading, self._begin)
+
+    def acts(self) -> Acts:
+        """Return what people did about the incidents of this store."""
+        return Acts(self._reading, self._begin)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
         """Begin a transaction that sees the store as of one moment. It neither waits for a writer nor makes one wait."""
         with self._store_errors(), self._engine.connect() as plain:
-            connection = plain.execution_options(**{READING: True})
+            connection = plain.execution_options(**{TRANSACTION: READING})
             with connection.begin():
                 yield connection
 
     @contextmanager
-    def _begin(self) -> Iterator[Connection]:
-        with self._store_errors(), self._engine.begin() as connection:
-            yield connection
+    def _begin(self, kind: str = "") -> Iterator[Connection]:
+        """Begin a transaction that writes, of one of the kinds of databases.py; its lease is checked first."""
+        with self._store_errors(), self._engine.connect() as plain:
+            connection = plain.execution_options(**{TRANSACTION: kind})
+            with connection.begin():
+                if self._lease is not None and not kind:
+                    leases.check(connection, self._lease)
+                yield connection
 
     def _create(self) -> str:
         """Bring the tables up to date; return the id of the store, which a new store gets here. A store that is up to date is

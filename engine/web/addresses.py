@@ -29,6 +29,10 @@ class Addresses(Struct, frozen=True):
         """Return the address of an incident's page."""
         return f"{self.root}{quote(page_file(id))}" if self.files else f"/incidents/{quote(id, '')}"
 
+    def acts(self, id: str) -> str:
+        """Return the address that acts on an incident are posted to; a server has it, files do not."""
+        return f"/incidents/{quote(id, '')}/acts"
+
     def json(self, id: str) -> str:
         """Return the address of an incident as JSON."""
         return f"{self.root}{quote(json_file(id))}" if self.files else f"/incidents/{quote(id, '')}.json"

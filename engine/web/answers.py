@@ -43,4 +43,5 @@ def _log_value(log: NotificationLog) -> Mapping[str, Any]:
 
 
 def _change(change: Change) -> Mapping[str, Any]:
-    return {"at": iso(change.at), "by": change.by, "revision": change.revision, "what": change.sentence}
+    value = {"at": iso(change.at), "by": change.by, "revision": change.revision, "what": change.sentence}
+    return {**value, "via": change.via} if change.via else value

@@ -1,10 +1,12 @@
-"""The application: the routes, and what each reads from the store. No route changes anything.
+"""The application: the routes, what each reads from the store, and what people may do.
 
 /                     the list; q, status, severity, component, cluster, rule, receiver and label (more than once)
                       narrow it, page turns it
-/incidents/<id>       one incident
+/incidents/<id>       one incident; POST /incidents/<id>/acts does something about it
 /incidents/<id>.json  the same as in `tocsin scan --format json`, with links, deliveries and history
-/healthz              200 when the store can be read, else 503
+/rules                how people fared with each rule
+/login, /logout       where users sign in
+/healthz              200 when the store can be read, else 503; open to everybody
 """
 
 from __future__ import annotations
@@ -24,15 +26,19 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from engine.errors import StoreError, StoreLost, UsageError
+from engine.model.incidents import DAWN
 from engine.model.links import NO_LINKS, LinkTargets
 from engine.store import Store
+from engine.web.access import READ_ONLY, Entrance, SignedIn
 from engine.web.answers import history_value
+from engine.web.audit import PageAudit, no_audit
+from engine.web.changing import Changes, SigningIn, desk_of, to_login
 from engine.web.guard import Guard
 from engine.web.history import history_of
 from engine.web.listing import list_incidents, parse_query
-from engine.web.pages import STATIC, incident_page, list_page, problem_page
+from engine.web.pages import STATIC, Desk, incident_page, list_page, problem_page, rules_page
 
-_SENTENCES = {404: "There is nothing at this address.", 405: "These pages can be read, and nothing else."}
+_SENTENCES = {404: "There is nothing at this address.", 405: "This address cannot be used that way."}
 
 
 class JsonText(Response):
@@ -45,51 +51,94 @@ class JsonText(Response):
         return f"{json.dumps(content, ensure_ascii=False, indent=2)}\n".encode("utf-8", "backslashreplace")
 
 
-def application(store: Store, hosts: frozenset[str], clock: Callable[[], datetime], links: LinkTargets = NO_LINKS) -> ASGIApp:
+def application(
+    store: Store,
+    hosts: frozenset[str],
+    clock: Callable[[], datetime],
+    links: LinkTargets = NO_LINKS,
+    access: Entrance = READ_ONLY,
+    audit: PageAudit = no_audit,
+    origins: frozenset[str] = frozenset(),
+) -> ASGIApp:
     """Return the pages over `store` as an ASGI application.
 
     Args:
         hosts: the values of the Host header that are answered, in lower case.
         clock: returns the current time in UTC, by which the pages show how long ago something was.
         links: the links of an incident to other systems.
+        access: who may see the pages, and who may change something.
+        audit: takes sign-ins, refusals and acts.
+        origins: scheme and host of the pages' own addresses, in lower case; changes come from pages of these only.
     """
-
-    def incidents(request: Request) -> Response:
-        listing = list_incidents(store, parse_query(request.query_params.multi_items()), clock())
-        return HTMLResponse(list_page(listing, store.blinds(), store.losses(), clock(), reading=store.input_notes()))
-
-    def incident(request: Request) -> Response:
-        history = history_of(store, request.path_params["id"], links)
-        if history is None:
-            raise HTTPException(404, f"There is no incident {request.path_params['id']}.")
-        return HTMLResponse(incident_page(history, clock()))
-
-    def incident_json(request: Request) -> Response:
-        history = history_of(store, request.path_params["id"], links)
-        return JsonText(history_value(history)) if history else JsonText({"error": "no such incident"}, 404)
-
-    def healthz(_request: Request) -> Response:
-        store.batches()
-        return PlainTextResponse("ok\n")
-
-    def checked(page: Callable[[Request], Response]) -> Callable[[Request], Response]:
-        """Return `page`, preceded by a check that the store was not removed or replaced: the open file would go on to
-        answer."""
-
-        def checked_page(request: Request) -> Response:
-            store.check_file()
-            return page(request)
-
-        return checked_page
-
+    pages = Views(store, clock, links, access)
+    changes = Changes(store, clock, access, audit, origins, pages.incident)
     routes = [
-        Route("/", checked(incidents)),
-        Route("/incidents/{id}.json", checked(incident_json)),
-        Route("/incidents/{id}", checked(incident)),
-        Route("/healthz", checked(healthz)),
+        Route("/", pages.checked(pages.incidents)),
+        Route("/incidents/{id}.json", pages.checked(pages.incident_json)),
+        Route("/incidents/{id}", pages.checked(pages.incident)),
+        Route("/rules", pages.checked(pages.rules)),
+        Route("/healthz", pages.healthz),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
+    if access is not READ_ONLY:
+        routes.insert(0, Route("/incidents/{id}/acts", changes.act, methods=["POST"]))
+    if isinstance(access, SignedIn):
+        signing_in = SigningIn(access, audit, origins)
+        routes += [
+            Route("/login", signing_in.form, methods=["GET"]),
+            Route("/login", signing_in.sign_in, methods=["POST"]),
+            Route("/logout", signing_in.sign_out, methods=["POST"]),
+        ]
     return Guard(Starlette(routes=routes, exception_handlers=_HANDLERS), hosts)
+
+
+class Views:
+    """What can be seen."""
+
+    def __init__(self, store: Store, clock: Callable[[], datetime], links: LinkTargets, access: Entrance) -> None:
+        self._store, self._clock, self._links, self._access = store, clock, links, access
+
+    def incidents(self, request: Request, desk: Desk) -> Response:
+        """Answer with the list."""
+        store, now = self._store, self._clock()
+        listing = list_incidents(store, parse_query(request.query_params.multi_items()), now)
+        return HTMLResponse(list_page(listing, store.blinds(), store.losses(), now, reading=store.input_notes(), desk=desk))
+
+    def incident(self, request: Request, desk: Desk, status: int = 200) -> Response:
+        """Answer with the page of an incident."""
+        history = history_of(self._store, request.path_params["id"], self._links, self._clock())
+        if history is None:
+            raise HTTPException(404, f"There is no incident {request.path_params['id']}.")
+        return HTMLResponse(incident_page(history, self._clock(), desk=desk), status)
+
+    def incident_json(self, request: Request, _desk: Desk) -> Response:
+        """Answer with an incident as JSON."""
+        history = history_of(self._store, request.path_params["id"], self._links, self._clock())
+        return JsonText(history_value(history)) if history else JsonText({"error": "no such incident"}, 404)
+
+    def rules(self, _request: Request, desk: Desk) -> Response:
+        """Answer with the stats of the rules."""
+        return HTMLResponse(rules_page(self._store.rule_stats(DAWN), desk))
+
+    def healthz(self, _request: Request) -> Response:
+        """Answer whether the store can be read."""
+        self._store.check_file()
+        self._store.batches()
+        return PlainTextResponse("ok\n")
+
+    def checked(self, page: Callable[[Request, Desk], Response]) -> Callable[[Request], Response]:
+        """Return `page`, preceded by a check of who asks, and that the store was not removed or replaced: the open file would
+        go on to answer."""
+
+        def checked_page(request: Request) -> Response:
+            visitor = self._access.visitor(request)
+            if visitor is None:
+                is_json = request.url.path.endswith(".json")
+                return JsonText({"error": "sign in first"}, 401) if is_json else to_login(request)
+            self._store.check_file()
+            return page(request, desk_of(self._access, visitor))
+
+        return checked_page
 
 
 def _http_problem(_request: Request, error: Exception) -> Response:

@@ -32,7 +32,7 @@ def write_pages(store: Store, folder: Path, now: datetime, links: LinkTargets) -
     page = list_page(listing, store.blinds(), store.losses(), now, Addresses(files=True), store.input_notes())
     _write(folder / "index.html", page)
     for id_ in store.ids():
-        history = history_of(store, id_, links)
+        history = history_of(store, id_, links, now)
         if history is not None:
             _write(folder / page_file(id_), incident_page(history, now, Addresses(files=True, root="../")))
             _write(folder / json_file(id_), json.dumps(history_value(history), ensure_ascii=False, indent=2) + "\n")

@@ -16,7 +16,7 @@ HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # without any, browsers state no origin with forms
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }

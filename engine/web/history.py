@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from engine.acting import as_shown, handling_of
+from engine.model.acts import ActKind
 from engine.model.incidents import Incident
 from engine.model.links import LineLinks, Link, LinkTargets
 from engine.model.notifications import ReceiverStatus
+from engine.model.routes import Silence
 from engine.web.timeline import Change, timeline
 
 if TYPE_CHECKING:  # a report of a scan has no store
@@ -17,7 +21,8 @@ if TYPE_CHECKING:  # a report of a scan has no store
 
 
 class History(Struct, frozen=True):
-    """The last revision of an incident, its changes (oldest first), the status of its receivers and its links."""
+    """The last revision of an incident, its changes (oldest first), the status of its receivers and its links. `silences`:
+    those that were added by acts on it and have not ended."""
 
     incident: Incident
     changes: tuple[Change, ...]
@@ -25,13 +30,17 @@ class History(Struct, frozen=True):
     links: tuple[Link, ...] = ()
     lines: Mapping[str, LineLinks] = field(default_factory=dict)  # what leads on from a line of evidence, by event id
     query: str = ""  # what narrows the logs in Kibana to the incident
+    silences: tuple[Silence, ...] = ()
 
 
-def history_of(store: Store, id: str, links: LinkTargets) -> History | None:
-    """Return the history of the incident `id`; None when there is no such incident. Raises StoreError."""
-    revisions, outbox = store.revisions(id), store.outbox()
+def history_of(store: Store, id: str, links: LinkTargets, at: datetime) -> History | None:
+    """Return the history of the incident `id` with the silences of the time `at`; None when there is no such incident. Raises
+    StoreError."""
+    revisions, outbox, acts = store.revisions(id), store.outbox(), store.acts().of(id)
     if not revisions:
         return None
-    changes = timeline(revisions, outbox.attempts(id))
-    now = revisions[-1]
-    return History(now, changes, tuple(outbox.standings(id)), links.of(now), links.of_lines(now), links.query(now))
+    changes = timeline(revisions, outbox.attempts(id), acts)
+    now = as_shown(revisions[-1], handling_of(acts))
+    added = {act.silence for act in acts if act.kind is ActKind.SILENCE}
+    silences = tuple(silence for silence in outbox.silences(at) if silence.id in added) if added else ()
+    return History(now, changes, tuple(outbox.standings(id)), links.of(now), links.of_lines(now), links.query(now), silences)

@@ -17,6 +17,7 @@ from markupsafe import Markup, escape
 from msgspec import Struct
 
 from engine.errors import DataLoss
+from engine.model.acts import SILENCE_SPANS, USUAL_SPAN, RuleStats
 from engine.model.answers import iso
 from engine.model.incidents import STATES, Incident, NotEvaluated
 from engine.model.links import Link
@@ -33,6 +34,26 @@ from engine.web.timeline import deeds
 STATIC = Path(__file__).parent / "static"
 EVENTS_SHOWN = 3
 LINES_SHOWN = 12  # of an event; the rest, mostly a stack trace, is folded
+
+
+class Desk(Struct, frozen=True):
+    """What the reader of a page may do: nothing without a name.
+
+    Attributes:
+        token: proves that a form came from this page.
+        key: the key of the page's forms (see forms.act_of).
+        signs_out: whether the page offers to sign out.
+        notice: what became of the reader's last act, in a sentence; empty when there is nothing to say.
+    """
+
+    user: str = ""
+    token: str = ""
+    key: str = ""
+    signs_out: bool = False
+    notice: str = ""
+
+
+NO_DESK = Desk()
 
 
 class IncidentView(Struct, frozen=True):
@@ -93,16 +114,27 @@ def list_page(
     now: datetime,
     site: Addresses = SERVED,
     reading: Sequence[str] = (),
+    desk: Desk = NO_DESK,
 ) -> str:
     """Return the page with the list of incidents. `reading`: how the sources are read, a sentence each."""
     values = {"listing": listing, "query": listing.query, "blinds": blinds, "losses": losses, "reading": reading, "now": now}
     values["day"] = Markup(day_strip(listing.going_on, now)) if listing.going_on else ""  # noqa: S704 - it escapes every text
-    return _page("incidents.html", site, **values)
+    return _page("incidents.html", site, desk=desk, **values)
 
 
-def incident_page(history: History, now: datetime, site: Addresses = SERVED) -> str:
+def incident_page(history: History, now: datetime, site: Addresses = SERVED, desk: Desk = NO_DESK) -> str:
     """Return the page of one incident."""
-    return _page("incident.html", site, view=view_of(history), incident=history.incident, now=now)
+    return _page("incident.html", site, view=view_of(history), incident=history.incident, now=now, desk=desk)
+
+
+def rules_page(stats: Sequence[RuleStats], desk: Desk = NO_DESK) -> str:
+    """Return the page with how people fared with each rule."""
+    return _page("rules.html", SERVED, desk=desk, stats=stats)
+
+
+def login_page(onward: str, name: str = "", problem: str = "") -> str:
+    """Return the page where users sign in; they are sent on to the address `onward`."""
+    return _page("login.html", SERVED, onward=onward, name=name, problem=problem)
 
 
 def report_page(histories: Iterable[History], headline: str, rest: Sequence[tuple[str, Sequence[str]]], now: datetime) -> str:
@@ -188,6 +220,16 @@ def only_label(name: str, value: str) -> str:
     return Query(labels=((name, value),)).address()
 
 
+def only_rule(rule: str) -> str:
+    """Return the address of the list of the incidents of a rule."""
+    return Query(rule=rule).address()
+
+
+def span(seconds: float | None) -> str:
+    """Return a duration; empty for None."""
+    return "" if seconds is None else lasting(timedelta(seconds=seconds))
+
+
 def _shown(value: Any) -> Any:
     """Return the output of a template expression: HTML unchanged, every other value as visible text."""
     return value if isinstance(value, Markup) else visible(str(value))
@@ -218,15 +260,19 @@ def _environment() -> Environment:
     }
     templates.globals |= {
         "only_label": only_label,
+        "only_rule": only_rule,
+        "span": span,
         "label_text": label_text,
         "states": STATES,
         "severities": SEVERITIES[::-1],
+        "spans": SILENCE_SPANS,
+        "usual_span": USUAL_SPAN,
     }
     return templates
 
 
-def _page(template: str, site: Addresses, **values: Any) -> str:
-    return _TEMPLATES.get_template(template).render(values, site=site)
+def _page(template: str, site: Addresses, desk: Desk = NO_DESK, **values: Any) -> str:
+    return _TEMPLATES.get_template(template).render(values, site=site, desk=desk)
 
 
 def _asset(name: str) -> Markup:

@@ -36,6 +36,11 @@ class Listener(Struct, frozen=True):
         """The address of the pages for a browser on this machine."""
         return f"http://{_authority(self.host, self.port)}/"
 
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can connect."""
+        return ip_address(str(self.socket.getsockname()[0]).partition("%")[0]).is_loopback
+
     def names(self, public_url: str = "") -> frozenset[str]:
         """Return the values of the Host header under which the pages are served, in lower case.
 
@@ -47,17 +52,22 @@ class Listener(Struct, frozen=True):
         return frozenset(name.lower() for name in with_default_port | _public_names(public_url))
 
 
-def listen_on(host: str, port: int) -> Listener:
+def listen_on(host: str, port: int, public_url: str = "", has_auth: bool = False) -> Listener:
     """Listen on `host` and `port`; port 0 chooses a free one.
 
-    Raises UsageError when other machines could connect, and ListenError when the address is in use or not of this machine.
+    Raises UsageError when other machines could connect, unless the pages know who they are (`has_auth`) and by which name they
+    are reached; and ListenError when the address is in use or not of this machine.
     """
-    addresses = _addresses(host, port)
-    if not all(ip_address(str(address[0]).partition("%")[0]).is_loopback for *_, address in addresses):
+    hosts = [ip_address(str(address[0]).partition("%")[0]) for *_, address in _addresses(host, port)]
+    if not has_auth and not all(each.is_loopback for each in hosts):
         raise UsageError(
             f"{_authority(host, port)} can be reached from other machines, and whoever reaches the pages reads what is in the"
-            " logs; this needs web.auth, which is not available in this version. Listen on 127.0.0.1, and let a proxy that"
-            " asks for a password stand before it"
+            " logs; this needs web.auth. Without it listen on 127.0.0.1"
+        )
+    if not public_url and any(each.is_unspecified for each in hosts):
+        raise UsageError(
+            f"{_authority(host, port)} is every address of this machine, and the pages answer only to names that they know:"
+            " set web.public_url to the address that people type"
         )
     return listen_anywhere(host, port)
 
@@ -88,6 +98,12 @@ def _addresses(host: str, port: int) -> Sequence[tuple[Any, ...]]:
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError:
         raise ListenError(f"{host}: not an address of this machine; name one with HOST:PORT") from None
+
+
+def origins(listener: Listener, public_url: str = "") -> frozenset[str]:
+    """Return scheme and host of the addresses under which browsers know the pages, in lower case."""
+    public = {f"{urlsplit(public_url).scheme}://{name}" for name in _public_names(public_url)}
+    return frozenset(origin.lower() for origin in (*(f"http://{name}" for name in listener.names()), *public))
 
 
 def serve(app: ASGIApp, listener: Listener, limits: ConnectionLimits = DEFAULT_LIMITS) -> None:

@@ -1,6 +1,6 @@
-"""The timeline of an incident: the differences between its revisions, and the attempts to notify receivers.
+"""The timeline of an incident: the differences between its revisions, the attempts to notify receivers, and what people did.
 
-Times of revisions are event times, from the logs; times of attempts are the notifier's clock.
+Times of revisions are event times, from the logs; times of attempts and acts are clocks of machines.
 """
 
 from __future__ import annotations
@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise
+from operator import itemgetter
 
 from msgspec import Struct
 
+from engine.acting import lapses, sentence
+from engine.model.acts import Act, ActKind
 from engine.model.incidents import Incident
 from engine.model.notifications import Attempt, DeliveryState
 from engine.picture import Deed
@@ -20,37 +23,52 @@ BY_LOGS, BY_NOTIFIER = "logs", "notifier"
 
 
 class Change(Struct, frozen=True):
-    """An entry of the timeline: one sentence, from the logs, from the notifier, or else `by` a person. `at` is None when the
-    lines have no time. `turns`: it changes the state or the severity of the incident."""
+    """An entry of the timeline: one sentence, from the logs, from the notifier, or else by the person `by`, who came `via` a
+    page, Slack or a command. `at` is None when the lines have no time; `revision` is None for what people did. `turns`: it
+    changes the state or the severity of the incident."""
 
     at: datetime | None
-    revision: int
+    revision: int | None
     sentence: str
     by: str = BY_LOGS
     turns: bool = False
+    via: str = ""
 
 
-def timeline(revisions: Sequence[Incident], attempts: Sequence[Attempt] = ()) -> tuple[Change, ...]:
-    """Return the timeline of `revisions` (at least one, in order) and of `attempts` (oldest first).
+def timeline(revisions: Sequence[Incident], attempts: Sequence[Attempt] = (), acts: Sequence[Act] = ()) -> tuple[Change, ...]:
+    """Return the timeline of `revisions` (at least one, in order), `attempts` and `acts` (each oldest first).
 
-    A revision with nothing new but a count is summed up with the next one. An attempt comes before the first change that is
-    later.
+    A revision with nothing new but a count is summed up with the next one. What the notifier and people did comes before the
+    first change that is later.
     """
     changes = list(_changes(revisions))
-    for attempt in reversed(attempts):
-        positions = (n for n, change in enumerate(changes) if change.at is not None and change.at > attempt.at)
-        changes.insert(next(positions, len(changes)), _attempt_change(attempt))
+    done = [_lapse_change(*lapse) for lapse in lapses(acts, revisions)]
+    done += [*map(_attempt_change, attempts), *map(_act_change, acts)]
+    changes += [change for change in done if change.at is None]
+    for at, change in sorted(((each.at, each) for each in done if each.at is not None), key=itemgetter(0), reverse=True):
+        positions = (n for n, other in enumerate(changes) if other.at is not None and other.at > at)
+        changes.insert(next(positions, len(changes)), change)
     return tuple(changes)
 
 
 def deeds(changes: Sequence[Change]) -> tuple[Deed, ...]:
     """Return what the picture shows of the changes: notifications, what people did, and turns of the state and the severity."""
-    kinds = {BY_NOTIFIER: TOLD, BY_LOGS: STATE}
     return tuple(
-        Deed(change.at, kinds.get(change.by, PERSON), change.sentence)
+        Deed(change.at, PERSON, f"{change.by}: {change.sentence}")
+        if change.via
+        else Deed(change.at, TOLD if change.by == BY_NOTIFIER else STATE, change.sentence)
         for change in changes
-        if change.at is not None and (change.turns or change.by != BY_LOGS)
+        if change.at is not None and (change.turns or change.via or change.by != BY_LOGS)
     )
+
+
+def _act_change(act: Act) -> Change:
+    return Change(act.at, None, f"note: {sentence(act)}" if act.kind is ActKind.NOTE else sentence(act), act.by, via=act.via)
+
+
+def _lapse_change(act: Act, revision: Incident) -> Change:
+    was = {ActKind.ACKNOWLEDGE: "acknowledged"}.get(act.kind, "resolved")
+    return Change(_time_of(revision), revision.revision, f"open again: it has gone on since {act.by} {was} it", turns=True)
 
 
 def _attempt_change(attempt: Attempt) -> Change:

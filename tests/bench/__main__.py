@@ -13,7 +13,7 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from tests.bench import hostile, indexed, job, latency, matrix, scan, shipped, state
+from tests.bench import hostile, indexed, job, latency, matrix, scan, shipped, state, stored
 from tests.bench.machine import commit, load, machine, say
 from tests.servers.broker import brokers
 from tests.servers.jars import kafka_jars
@@ -23,6 +23,7 @@ ALONE = {
     "wrapped": scan.measure_wrapped,
     "memory": scan.measure_memory,
     "state": state.measure,
+    "store": stored.measure,
     "elasticsearch": indexed.measure,
     "hostile": lambda folder: hostile.measure(),
 }

@@ -6,6 +6,7 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,17 +15,22 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 from playwright.sync_api import Browser, Page, sync_playwright
+from starlette.types import ASGIApp
 
 from engine.model.incidents import Incident
 from engine.model.notifications import Delivery, DeliveryState, NotificationLog, Reason, Settlement
 from engine.store import Store
 from engine.store.store import BatchId
+from engine.web.access import SignedIn
 from engine.web.app import application
-from engine.web.server import listen_on, server_of
+from engine.web.passwords import Users, put_user
+from engine.web.server import Listener, listen_on, origins, server_of
+from engine.web.sessions import Sessions
 from tests.rulepack.playing import STORIES, play, story
 from tests.unit.picture.stories import restarted
 
 CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), "")
+PASSWORD = "correct horse battery"
 SCREENSHOTS = Path(__file__).parents[2] / ".screenshots"
 NOW = datetime(2026, 11, 26, 3, 12, tzinfo=UTC)
 
@@ -68,13 +74,37 @@ def address(tmp_path_factory: pytest.TempPathFactory, incidents: list[Incident])
         entry = Delivery("kafka-ops", incident.id, incident.revision, Reason.OPENED, at, at, DeliveryState.DELIVERED)
         store.outbox().settle([Settlement(entry, at, known)])
     listener = listen_on("127.0.0.1", 0)
-    server = server_of(application(store, listener.names(), lambda: NOW))
+    with serving(application(store, listener.names(), lambda: NOW), listener):
+        yield listener.address.rstrip("/")
+    store.close()
+
+
+@pytest.fixture(scope="module")
+def acting_address(tmp_path_factory: pytest.TempPathFactory, incidents: list[Incident]) -> Iterator[str]:
+    """Return the address of a server with the same incidents, on which mina signs in with PASSWORD."""
+    folder = tmp_path_factory.mktemp("acting")
+    store = Store.open(f"sqlite:///{folder}/tocsin.db")
+    with store.batch(BatchId("query", 0)) as ledger:
+        ledger.put_incidents(incidents)
+    put_user(folder / "users", "mina", PASSWORD)
+    users = Users(folder / "users")
+    access = SignedIn(users, Sessions("a secret of the tests", 3600, users.fingerprint), is_encrypted=False)
+    listener = listen_on("127.0.0.1", 0)
+    app = application(store, listener.names(), lambda: NOW, access=access, origins=origins(listener))
+    with serving(app, listener):
+        yield listener.address.rstrip("/")
+    store.close()
+
+
+@contextmanager
+def serving(app: ASGIApp, listener: Listener) -> Iterator[None]:
+    """Serve an application on a thread."""
+    server = server_of(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener.socket]})
     thread.start()
-    yield listener.address.rstrip("/")
+    yield
     server.should_exit = True
     thread.join()
-    store.close()
 
 
 @pytest.fixture(scope="module")  # while it runs, no other event loop can run in this thread

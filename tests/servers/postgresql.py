@@ -11,7 +11,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -21,7 +21,7 @@ import psycopg
 from tests.servers.broker import free_ports
 from tests.servers.ending import Process, kill
 
-PACKAGE = "postgresql"
+PACKAGE = "postgresql"  # of Debian, Ubuntu and Fedora
 USER, PASSWORD = "tocsin", "s3cret-of-the-store"
 _FAST = ("fsync=off", "full_page_writes=off", "shared_buffers=32MB", "max_connections=40")
 _POLL_S = 0.05
@@ -36,8 +36,8 @@ class PostgresServer:
     """One server with its files in `folder`. `stop()` ends it as an administrator does, `crash()` as a failure of its machine;
     `start()` brings it up again on the same port."""
 
-    def __init__(self, binaries: Path, folder: Path) -> None:
-        self._binaries, self.folder = binaries, folder
+    def __init__(self, binaries: Path, folder: Path, settings: Sequence[str] = _FAST) -> None:
+        self._binaries, self.folder, self._settings = binaries, folder, settings
         (self.port,) = free_ports(1)
         self._process: Process | None = None
 
@@ -64,8 +64,13 @@ class PostgresServer:
 
     def start(self, within_s: float = 60) -> None:
         """Start it and return once it takes connections. Raises RuntimeError, with what it printed, when it does not."""
-        settings = ("listen_addresses=127.0.0.1", f"port={self.port}", f"unix_socket_directories={self.folder}", *_FAST)
-        command = [self._binaries / "postgres", "-D", self.folder / "data", *(part for one in settings for part in ("-c", one))]
+        settings = ("listen_addresses=127.0.0.1", f"port={self.port}", f"unix_socket_directories={self.folder}")
+        command = [
+            self._binaries / "postgres",
+            "-D",
+            self.folder / "data",
+            *(part for one in (*settings, *self._settings) for part in ("-c", one)),
+        ]
         owner = _owner()
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -107,11 +112,11 @@ class PostgresServer:
 
 
 @contextmanager
-def postgres_server() -> Iterator[PostgresServer]:
-    """Yield a server that runs. Raises NoPostgres where none is installed."""
+def postgres_server(settings: Sequence[str] = _FAST) -> Iterator[PostgresServer]:
+    """Yield a server that runs with `settings`. Raises NoPostgres where none is installed."""
     binaries = _binaries()
     folder = Path(tempfile.mkdtemp(prefix="tocsin-postgresql-"))  # that its user can enter, as none of pytest's
-    server = PostgresServer(binaries, folder)
+    server = PostgresServer(binaries, folder, settings)
     try:
         server.create()
         server.start()
@@ -128,7 +133,7 @@ def _binaries() -> Path:
         return folders[-1]
     if (initdb := shutil.which("initdb")) is not None:
         return Path(initdb).parent
-    raise NoPostgres(f"install the package {PACKAGE}")
+    raise NoPostgres(f"its package, {PACKAGE}, is not installed")
 
 
 def _owner() -> str | None:

@@ -38,7 +38,7 @@ def configured(folder: Path, batch_lines: int = 500_000, **source: str) -> Path:
     path.write_text(
         f"sources:\n  - {{type: files, paths: [logs], labels: {labels}, timezone: Asia/Seoul{extra}}}\n"
         "route: {receiver: terminal, group_wait: 0s}\nnotify_max_age: 0s\n"
-        f"store: sqlite:///state.db\nspark: {{batch_lines: {batch_lines}, trigger: 200ms}}\n"
+        f"store: sqlite:///state.db\nspark: {{batch_lines: {batch_lines}, trigger: 200ms, audit: true}}\n"
     )
     return path
 
@@ -154,6 +154,8 @@ def test_a_live_run_follows_growing_files_and_ends_gracefully_when_asked(tmp_pat
     assert values["tocsin_lines_total", str(logs / "broker-0.log")] >= len(whole) - 1  # the last one may go on
     assert values["tocsin_outbox_entries", "terminal", "delivered"] >= 1
     assert values["tocsin_batch_seconds_count",] >= 1
+    assert "audit: 1 block also read by the reference: no difference" in err
+    assert "columns and the reference differ" not in err
 
 
 def test_pages_show_an_incident_while_the_run_that_found_it_goes_on(tmp_path: Path) -> None:

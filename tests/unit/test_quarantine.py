@@ -10,9 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from engine.codec import dumps, loads
-from engine.columns import reading
+from engine.columns import bounded, reading
 from engine.incident import MemoryLedger, group
-from engine.match import Redactor, redact
+from engine.match import Matcher, Redactor, redact
 from engine.model.incidents import Evidence, Incident, NotEvaluated, Roster, Verdict
 from engine.model.quarantine import DeadLetter, Misdated
 from engine.model.records import Progress, RawLine, Tick
@@ -266,6 +266,34 @@ def test_a_stamp_at_the_end_of_the_calendar_ends_nothing_and_is_counted(year: st
     job.end("a.log")
     assert job.letters == []
     assert job.misdated == 2
+
+
+def misdated_lines() -> list[str]:
+    """Return lines of which every fifth has a stamp out of bounds, one of them in another layout."""
+    years, texts = {0: "1969", 5: "9999"}, ("INFO ok", "ERROR broken", "ERROR broken")
+    lines = [f"[{years.get(n % 10, 2022)}-01-01 00:{n % 60:02d}:00,000] {texts[n % 3]} {n}" for n in range(300)]
+    return [*lines[:200], "1969-01-01T00:00:00.000Z ERROR broken", *lines[200:]]
+
+
+def test_misdated_events_are_as_many_by_columns_as_by_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = misdated_lines()
+    by_replay = Quarantine(redact)
+    list(replay([*raw(texts), Progress("a.log", 1, 1, caught_up=True)], rules(), None, None, by_replay))
+    (expected,) = by_replay.taken()
+    assert isinstance(expected, Misdated)
+    assert expected.events >= 60
+    monkeypatch.setattr(bounded, "COLUMNS_FROM_BYTES", 0)
+    by_scan = Quarantine(redact)
+    reader = bounded.Bounded(rules(), Matcher(rules()), lambda *_: None, quarantine=by_scan)
+    list(reader.read([*chunks(texts, 1000), Progress("a.log", 1, 1, caught_up=True, closed=True)]))
+    assert reader.cost.decided > 250, "columns decided them"
+    assert by_scan.taken() == [expected]
+    for size in (70, 1000):
+        job = Job()
+        for chunk in chunks(texts, size):
+            job.batch(chunk)
+        job.end("a.log")
+        assert job.misdated == expected.events
 
 
 def test_a_dead_letter_survives_as_text() -> None:

@@ -98,7 +98,7 @@ def test_no_output_holds_what_a_place_gives_away(start: int) -> None:
     assert leaks(log_of(texts), "ZQ7x") == []
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=settings().max_examples // 10, deadline=None)
 @given(st.lists(telling(), min_size=8, max_size=16))
 def test_no_output_holds_a_planted_secret(planted: list[tuple[str, str]]) -> None:
     log = log_of([text for text, _ in planted])
@@ -107,7 +107,7 @@ def test_no_output_holds_a_planted_secret(planted: list[tuple[str, str]]) -> Non
 
 def test_a_draft_of_a_rule_holds_no_secret_and_fires_on_the_line_that_had_it(tmp_path: Path) -> None:
     line = "[2022-01-01 00:00:00,000] ERROR Cannot log in to shop, password=ZQ7xSecret for topic orders-eu (org.example.Orders)"
-    draft = draft_rule(line, rules(), "", shipped_logs())
+    draft = draft_rule(line, rules(), "", min(shipped_logs().iterdir()))
     assert "ZQ7" not in draft.text
     assert "password=[redacted] for topic" in draft.text, "the tests of the rule show what is hidden"
     (tmp_path / f"{draft.id}.yml").write_text(draft.text, encoding="utf-8")

@@ -78,7 +78,7 @@ def incident_id(incident: Incident) -> str:
 
 def change_id(change: IncidentChange) -> str:
     """Return the `_id` of a change's document: the same for the same change, however often it is written."""
-    return f"{change.incident.id}-{change.incident.revision}"
+    return f"{change.incident.id}-{change.incident.edition}"
 
 
 def _common(incident: Incident, links: Iterable[Link], now: datetime) -> dict[str, Any]:

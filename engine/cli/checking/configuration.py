@@ -86,12 +86,13 @@ class ConfigurationCheck(Struct, frozen=True):
         return {"file": self.path, "exit_code": self.exit_code, "findings": findings, "checks": items}
 
 
-def check_configuration(path: Path, once: bool = False, offline: bool = False) -> ConfigurationCheck:
+def check_configuration(path: Path, once: bool = False, offline: bool = False, notify: bool = True) -> ConfigurationCheck:
     """Check the configuration at `path` and everything that it names. Nothing is written or sent.
 
     Args:
         once: check for a bounded run (see open_input).
         offline: check the file and the rules only.
+        notify: check the receivers too.
 
     Raises UsageError when the file cannot be read.
     """
@@ -103,7 +104,7 @@ def check_configuration(path: Path, once: bool = False, offline: bool = False) -
         plan = _check_rules(settings, findings, items)
         advise(examination, plan)
         items += _routing(examination, settings)
-        items += [] if offline else _outside(settings, once)
+        items += [] if offline else _outside(settings, once, notify)
     return ConfigurationCheck(str(path), (*examination.findings(), *findings), tuple(items))
 
 
@@ -139,7 +140,8 @@ def _routing(examination: Examination, settings: Settings) -> Sequence[CheckedIt
     return [CheckedItem("routes", settings.route.receiver, CheckOutcome.OK, f"of the receivers {names}")]
 
 
-def _outside(settings: Settings, once: bool) -> Iterator[CheckedItem]:
+def _outside(settings: Settings, once: bool, notify: bool) -> Iterator[CheckedItem]:
     yield from checked_sources(settings, once, surroundings(settings))
-    yield from checked_receivers(settings)
+    if notify:
+        yield from checked_receivers(settings)
     yield from checked_places(settings)

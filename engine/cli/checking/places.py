@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.cli.checking.outcomes import CheckedItem, CheckOutcome, of_inspection
-from engine.config import Settings
+from engine.config import Secret, Settings
 from engine.errors import FenceError, ListenError, RuntimeMissing, StoreError, UsageError
 from engine.spark.fence import refuse_lost_store
 from engine.spark.session import check_runtime
@@ -16,6 +16,8 @@ def checked_places(settings: Settings) -> Iterator[CheckedItem]:
     """Yield the outcome for the store, the checkpoint, the address of the pages, and Java."""
     yield from _storage(settings)
     yield _pages(settings)
+    yield from _sign_in(settings)
+    yield from _monitoring(settings)
     yield _runtime()
 
 
@@ -49,12 +51,45 @@ def _pages(settings: Settings) -> CheckedItem:
         sentence = f"not served: needs the package {missing.name}: pip install 'tocsin[web]'"
         return CheckedItem("pages", name, CheckOutcome.WARNING, sentence)
     try:
-        listen_on(web.host, web.port).socket.close()
+        listen_on(web.host, web.port, web.public_url, web.auth is not None).socket.close()
     except UsageError as error:
         return CheckedItem("pages", name, CheckOutcome.WRONG, str(error))
     except ListenError as error:
         return CheckedItem("pages", name, CheckOutcome.WARNING if error.in_use else CheckOutcome.WRONG, str(error))
     return CheckedItem("pages", name, CheckOutcome.OK, "can be listened on")
+
+
+def _sign_in(settings: Settings) -> Iterator[CheckedItem]:
+    auth = settings.web.auth
+    if auth is not None and auth.users is not None and not auth.users.is_file():
+        sentence = "there is no such file; tocsin web passwd NAME writes it"
+        yield CheckedItem("pages", str(auth.users), CheckOutcome.WRONG, sentence)
+
+
+def _monitoring(settings: Settings) -> Iterator[CheckedItem]:
+    if settings.heartbeat is not None and isinstance(settings.heartbeat.url, Secret):
+        try:
+            settings.heartbeat.url.reveal()
+            yield CheckedItem(
+                "heartbeat", str(settings.heartbeat.url), CheckOutcome.OK, "the address can be read; it was not called"
+            )
+        except UsageError as error:
+            yield CheckedItem("heartbeat", str(settings.heartbeat.url), CheckOutcome.WRONG, str(error))
+    if settings.metrics is None:
+        return
+    name = f"{settings.metrics.host}:{settings.metrics.port}"
+    try:
+        from engine.web.server import listen_anywhere  # noqa: PLC0415  (needs the extra `web`)
+
+        listen_anywhere(settings.metrics.host, settings.metrics.port, "metrics.listen").socket.close()
+    except ImportError as missing:
+        sentence = f"not served: needs the package {missing.name}: pip install 'tocsin[web]'"
+        yield CheckedItem("metrics", name, CheckOutcome.FAILED, sentence)
+    except ListenError as error:
+        outcome = CheckOutcome.WARNING if error.in_use else CheckOutcome.WRONG
+        yield CheckedItem("metrics", name, outcome, str(error))
+    else:
+        yield CheckedItem("metrics", name, CheckOutcome.OK, "can be listened on")
 
 
 def _runtime() -> CheckedItem:

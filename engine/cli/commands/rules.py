@@ -10,12 +10,15 @@ from typing import Annotated, Any
 import typer
 
 from engine.cli.authoring.commands import register
+from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.cli.exits import BAD_REQUEST, FOUND, NOTHING_FOUND
 from engine.cli.output import FormatOption, OutputFormat, count, print_json
 from engine.cli.rule_choice import Folders, plan_of, rule_of, tests_of
 from engine.cli.rulebook import rule_paths, with_layouts
+from engine.dsl.quantities import duration_s
 from engine.dsl.rule_test import RuleTest, Tests
 from engine.dsl.templates import outline
+from engine.errors import RuntimeMissing, UsageError
 from engine.model.diagnostics import Diagnostic, Level
 from engine.model.rules import Plan, Rule
 from engine.model.visible import visible
@@ -35,6 +38,7 @@ Examples:
   tocsin rules new trouble.log --out ./mine
   tocsin rules explain --rules ./mine my-rule trouble.log
   tocsin rules explain-code TOC204
+  tocsin rules stats -c tocsin.yml
 
 \b
 Exit codes: 0 nothing wrong, 1 warnings or failed tests (explain: the rule fires), 2 usage or bad rules.
@@ -58,6 +62,23 @@ def list_rules(rules: Folders = None, format: FormatOption = OutputFormat.TEXT) 
         title = visible(outline(row["title"]))
         print(f"{row['id']:{width}}  {row['severity']:8}  {row['component']:15}  {row['status']:12}  {title}")
     print(f"\n{len(rows)} rules, {sum(row['tests'] for row in rows)} tests")
+
+
+@app.command("stats")
+def show_stats(
+    config: ConfigOption = DEFAULT_CONFIG,
+    since: Annotated[str, typer.Option(metavar="DURATION", help="Only of incidents since then, for example 30d.")] = "",
+    format: FormatOption = OutputFormat.TEXT,
+) -> None:
+    """Show for each rule how often people were told, acknowledged, and called it useful or not."""
+    try:
+        since_s = duration_s(since) if since else None
+        from engine.cli.rule_stats import print_stats  # noqa: PLC0415  (the store, which the other commands do without)
+    except ValueError:
+        raise UsageError(f"`{since}` is not a duration; write for example 12h or 30d") from None
+    except ModuleNotFoundError as missing:
+        raise RuntimeMissing(f"the incident store needs {missing.name}: pip install 'tocsin[spark]'") from None
+    print_stats(config, since_s, format is OutputFormat.JSON)
 
 
 @app.command("show")

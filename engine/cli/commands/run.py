@@ -17,23 +17,21 @@ from engine.cli.checking.configuration import check_configuration
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.cli.exits import BY_SIGNAL, FAILURE, FOUND, NOTHING_FOUND
 from engine.cli.inputs import SourceInput, checks, open_input, surroundings, unreadable
-from engine.cli.live_configuration import LiveConfiguration
+from engine.cli.live_configuration import LiveConfiguration, LiveReceivers
 from engine.cli.monitoring import Monitoring
-from engine.cli.notifying import build, drain, running_notifier
+from engine.cli.notifying import build, drain, running_notifier, show_notification
 from engine.cli.output import count
 from engine.cli.receiving import open_receivers
-from engine.cli.report import render_incident
 from engine.cli.resuming import ConfiguredSource, resumed
 from engine.cli.rulebook import configured_plan
 from engine.cli.signals import Signals, handle_signals
-from engine.cli.terminal import show
 from engine.config import Settings, load
-from engine.deliver import Notifier
+from engine.deliver import NotifierStandby
 from engine.errors import SourceError, StoreAway, StoreError, StoreLost
-from engine.model.notifications import Notification, Reason
+from engine.model.notifications import Notification
 from engine.model.rules import Plan
 from engine.rights import keep_private, narrow
-from engine.spark.fence import refuse_lost_store
+from engine.spark.fence import Fence, refuse_lost_store
 from engine.spark.job import BatchReport, Job, fence_of, log_of, plan_file
 from engine.spark.job import run as run_job
 from engine.spark.session import Resources, check_runtime, start, stop
@@ -56,6 +54,7 @@ to the incident store, so a restart continues where the run ended. Changed rule 
 while it runs; as long as they have errors, it reports these and continues with those before, and it says which keys need a
 restart. SIGHUP reads them at once, SIGQUIT shows what every thread is doing, SIGTERM and Ctrl-C end the run (a second one at
 once). Only one run at a time can use a store and a checkpoint.
+`tocsin job` and `tocsin notify` are its two parts, for two machines.
 
 \b
 Examples:
@@ -77,9 +76,14 @@ def run(
     once: Annotated[bool, typer.Option("--once", help="Read the present input, notify, and end.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="The same as tocsin config check.")] = False,
 ) -> None:
-    """Run the job of `config`; the help text is HELP."""
+    """Run the job of `config` with the notifier beside it; the help text is HELP."""
+    watch(config, once, dry_run, notify=True)
+
+
+def watch(config: Path, once: bool, dry_run: bool, notify: bool) -> None:
+    """Run the job of `config`, with the notifier beside it if `notify`, and exit with its code."""
     if dry_run:
-        result = check_configuration(config, once)
+        result = check_configuration(config, once, notify=notify)
         print("\n".join(result.lines()))
         raise typer.Exit(result.exit_code)
     settings = load(config, checks())
@@ -92,16 +96,24 @@ def run(
     for sentence in (*_reading(sources), *resumed_sources):
         _say(sentence)
     with handle_signals(_say) as signals:
-        notified = _run(config, settings, plan, sources, once, signals)
+        notified = _run(config, settings, plan, sources, once, signals, notify)
     if once and signals.ended_by is not None:
         raise typer.Exit(BY_SIGNAL + signals.ended_by)
     raise typer.Exit(FAILURE if errors else FOUND if notified and once else NOTHING_FOUND)
 
 
-def _run(config: Path, settings: Settings, plan: Plan, sources: Sequence[SourceInput], once: bool, signals: Signals) -> int:
-    """Run the job with the notifier beside it; return how many notifications a bounded run sent at its end."""
+def _run(
+    config: Path,
+    settings: Settings,
+    plan: Plan,
+    sources: Sequence[SourceInput],
+    once: bool,
+    signals: Signals,
+    notify: bool,
+) -> int:
+    """Run the job, with the notifier beside it if `notify`; return how many notifications a bounded run sent at its end."""
     _keep_private(settings)
-    receivers = open_receivers(settings.receivers, _show)
+    receivers = open_receivers(settings.receivers, _show) if notify else {}
     refuse_lost_store(settings.store.path, settings.checkpoint)
     started_at_s = time.perf_counter()
     try:
@@ -111,21 +123,26 @@ def _run(config: Path, settings: Settings, plan: Plan, sources: Sequence[SourceI
             return 0
         raise
     try:
-        with fence_of(store, settings.checkpoint, _say) as fence:
+        with fence_of(store, settings.checkpoint, _say, signals.stop.wait) as fence:
             with suppress(StoreAway):  # it is printed in any case
-                store.put_input_notes(_reading(sources))
-            monitoring = Monitoring(settings, store)
-            notifier = build(store, settings, plan, receivers, _say, once, monitoring)
-            live = LiveConfiguration(config, settings, plan, receivers, notifier, _show, _say, signals.reload)
-            renewed = (lambda: None) if once else live.renewed
-            job = _job(settings, plan, sources, once, store, notifier, monitoring)
-            job = replace(job, renewed=renewed, stop=signals.stop, fence=fence)
+                fence.store.put_input_notes(_reading(sources))
+            monitoring = Monitoring(settings, store, has_notifier=notify)
+            notifier = build(store, settings, receivers, _say, once, monitoring) if notify else None
+            job = _job(settings, plan, sources, once, signals, notifier, fence, monitoring)
+            live = LiveConfiguration(
+                config, settings, plan, LiveReceivers(settings, receivers, notifier, _show), _say, signals.reload
+            )
+            job = job if once else replace(job, renewed=live.renewed)
             with monitoring.running(_say):
                 _watch(job, settings, notifier, started_at_s)
-            notified = drain(notifier, _say) if once and not signals.stop.is_set() else 0
+            notified = drain(notifier, _say) if notifier is not None and once and not signals.stop.is_set() else 0
+    except StoreAway:
+        if not signals.stop.is_set():
+            raise
+        notified = 0
     except StoreLost as lost:
         raise StoreError(f"{lost}; {_save_lost_store(store)}") from None
-    prefix = f"{notified} told, " if once else ""
+    prefix = f"{notified} told, " if once and notify else ""
     _say(f"{prefix}{time.perf_counter() - started_at_s:.1f} s in all; incidents are kept in {settings.store}")
     store.close()
     return notified
@@ -141,33 +158,37 @@ def _job(
     plan: Plan,
     sources: Sequence[SourceInput],
     once: bool,
-    store: Store,
-    notifier: Notifier,
+    signals: Signals,
+    notifier: NotifierStandby | None,
+    fence: Fence,
     monitoring: Monitoring,
 ) -> Job:
     return Job(
         sources=[spec for source in sources for spec in source.specs],
         plan=plan,
-        store=store,
+        store=fence.store,
         checkpoint=settings.checkpoint,
         bounded=once,
         trigger_s=settings.trigger_s,
         max_lines=settings.batch_lines,
         parallelism=1,
+        audited=settings.audited,
         retention_s=settings.retention_s,
         on_batch=lambda report: _report(report, notifier, monitoring),
         on_trigger=monitoring.triggered,
+        stop=signals.stop,
+        fence=fence,
     )
 
 
-def _watch(job: Job, settings: Settings, notifier: Notifier, started_at_s: float) -> None:
+def _watch(job: Job, settings: Settings, notifier: NotifierStandby | None, started_at_s: float) -> None:
     """Start Spark and run `job` on it to its end."""
     plan_file(job.plan, job.checkpoint)  # a folder that cannot be written to is noticed before Spark starts
     if job.stop.is_set() or (spark := _start_spark(settings, job)) is None:
         return
     _say(f"Spark is up after {time.perf_counter() - started_at_s:.1f} s; its messages go to {log_of(job.checkpoint)}")
     try:
-        with nullcontext() if job.bounded else running_notifier(notifier, _say):
+        with nullcontext() if notifier is None or job.bounded else running_notifier(notifier, _say):
             run_job(job, spark)
     finally:
         stop(spark)
@@ -219,22 +240,19 @@ def _configured(settings: Settings, sources: Sequence[SourceInput]) -> list[Conf
     return [ConfiguredSource(spec.name, setting.start is not None) for setting, source in pairs for spec in source.specs]
 
 
-def _report(report: BatchReport, notifier: Notifier, monitoring: Monitoring) -> None:
+def _report(report: BatchReport, notifier: NotifierStandby | None, monitoring: Monitoring) -> None:
     """Print the messages and counts of a batch, count it, and wake the notifier when incidents changed."""
     monitoring.batch_reported(report)
     for sentence in report.messages:
         _say(sentence)
     if report.lines or report.incidents:
         _say(f"batch {report.batch}: {count(report.lines, 'line')}, {count(report.incidents, 'incident')} new or changed")
-    if report.incidents:
+    if report.incidents and notifier is not None:
         notifier.wake()
 
 
 def _show(notification: Notification) -> None:
-    if notification.reason not in (Reason.OPENED, Reason.BACKFILL, Reason.DIGEST):
-        _say(f"{notification.incident.id} {notification.reason.value.replace('_', ' ')}: {notification.news}")
-    show(lambda width: render_incident(notification.incident, width, notification.links).append("\n"))
-    sys.stdout.flush()
+    show_notification(notification, _say)
 
 
 def _say(sentence: str) -> None:

@@ -1,24 +1,29 @@
-"""Show the incidents of a store as pages in a browser, on this machine."""
+"""Show the incidents of a store as pages in a browser, and take what people do about them."""
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
-from engine.config import listen_address, load
+from engine.cli.entrance import entrance
+from engine.config import Settings, listen_address, load
 from engine.errors import UsageError
 from engine.store import Store
+from engine.web.access import Entrance
 from engine.web.app import application
-from engine.web.server import listen_on, serve
+from engine.web.audit import PageAudit
+from engine.web.server import Listener, listen_on, origins, serve
 
 app = typer.Typer()
 
 HELP = """\
-Serve the incidents that `tocsin run` keeps as pages: a list, and for each its cause, fix, proof and history. The pages change
-nothing, and are served to this machine only. They can be open while the job runs, and before it ever ran.
+Serve the incidents that `tocsin run` keeps as pages: a list, and for each its cause, fix, proof and history. With web.auth
+people sign in, or are named by a proxy, and act on incidents; without it the pages change nothing and are served to this
+machine only. They can be open while the job runs, and before it ever ran.
 
 \b
 Examples:
@@ -38,14 +43,23 @@ def run(
     """Serve the pages of `config`'s store; the help text is HELP."""
     settings = load(config)
     host, port = _host_and_port(listen) if listen else (settings.web.host, settings.web.port)
-    listener = listen_on(host, port)
-    store = Store.open(settings.store)
-    names = listener.names(settings.web.public_url)
-    print(f"Incidents of {settings.store} at {settings.web.public_url or listener.address} (Ctrl-C ends)", flush=True)
-    try:
-        serve(application(store, names, lambda: datetime.now(UTC), settings.links), listener)
-    finally:
-        store.close()
+    with entrance(settings.web) as (access, audit):
+        listener = listen_on(host, port, settings.web.public_url, settings.web.auth is not None)
+        store = Store.open(settings.store)
+        try:
+            _serve(store, settings, listener, access, audit)
+        finally:
+            store.close()
+
+
+def _serve(store: Store, settings: Settings, listener: Listener, access: Entrance, audit: PageAudit) -> None:
+    public_url = settings.web.public_url
+    names, own = listener.names(public_url), origins(listener, public_url)
+    app = application(store, names, lambda: datetime.now(UTC), settings.links, access, audit, own)
+    print(f"Incidents of {settings.store} at {public_url or listener.address} (Ctrl-C ends)", flush=True)
+    if access.signs_in and not listener.is_local and not public_url.startswith("https://"):
+        print("tocsin: passwords travel unencrypted; let a proxy with TLS stand before the pages", file=sys.stderr, flush=True)
+    serve(app, listener)
 
 
 def _host_and_port(listen: str) -> tuple[str, int]:

@@ -70,7 +70,8 @@ def list_silences(config: ConfigOption = DEFAULT_CONFIG, format: FormatOption = 
         print_json([_value(silence) for silence in silences])
         return
     for silence in silences:
-        print(visible(f"{silence.id}  until {moment(silence.ends_at)}  {_matchers(silence)}  {silence.comment}".rstrip()))
+        by = f" ({silence.by})" if silence.by else ""
+        print(visible(f"{silence.id}  until {moment(silence.ends_at)}  {_matchers(silence)}  {silence.comment}{by}".rstrip()))
 
 
 @app.command("expire")
@@ -101,4 +102,5 @@ def _matchers(silence: Silence) -> str:
 
 def _value(silence: Silence) -> Mapping[str, Any]:
     times = {"starts_at": iso(silence.starts_at), "ends_at": iso(silence.ends_at)}
-    return {"id": silence.id, "matchers": [str(m) for m in silence.matchers], **times, "comment": silence.comment}
+    matchers = [str(matcher) for matcher in silence.matchers]
+    return {"id": silence.id, "matchers": matchers, **times, "comment": silence.comment, "by": silence.by}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from engine.cli.live_configuration import LiveConfiguration
+from engine.cli.live_configuration import LiveConfiguration, LiveNotifications, LiveReceivers
 from engine.cli.monitoring import Monitoring
 from engine.cli.notifying import build
 from engine.cli.receiving import open_receivers
@@ -36,16 +36,18 @@ class Running:
         plan = configured_plan(settings)
         receivers = open_receivers(settings.receivers, self.shown.append)
         self.store = Store.open(settings.store)
-        self.notifier = build(self.store, settings, plan, receivers, self.said.append, False, Monitoring(settings, self.store))
-        self.asked = threading.Event()
-        self.live = LiveConfiguration(
-            self.path, settings, plan, receivers, self.notifier, self.shown.append, self.said.append, self.asked
+        self.notifier = build(
+            self.store, settings, receivers, self.said.append, False, Monitoring(settings, self.store, has_notifier=True)
         )
+        self.asked = threading.Event()
+        live_receivers = LiveReceivers(settings, receivers, self.notifier, self.shown.append)
+        self.live = LiveConfiguration(self.path, settings, plan, live_receivers, self.said.append, self.asked)
+        self.notifications = LiveNotifications(self.path, settings, live_receivers, self.said.append, self.asked)
 
     def put(self, number: int) -> None:
         with self.store.batch(BatchId("query", number)) as ledger:
             ledger.put_incidents([replace(TOO_LARGE, id=f"inc-{number}", key=("default", "x", (("n", str(number)),)))])
-        self.notifier.drain(time.sleep)
+        self.notifier.drain(time.sleep, self.said.append)
 
 
 @pytest.fixture
@@ -93,3 +95,14 @@ def test_rules_with_errors_refuse_the_change(running: Running) -> None:
     running.asked.set()
     assert running.live.renewed() is None
     assert "rules that do not exist: nothing-like-this" in running.said[0]
+
+
+def test_a_process_that_only_notifies_takes_up_its_part(running: Running) -> None:
+    running.put(1)
+    running.path.write_text(BASE + ROUTE.format("b") + "receivers: [{name: b, terminal: {}}]\nretention: 1d\n")
+    running.asked.set()
+    running.notifications.poll()
+    assert not running.asked.is_set()
+    running.put(2)
+    assert {*running.store.outbox().notification_logs()} == {("a", "inc-1"), ("b", "inc-1"), ("b", "inc-2")}
+    assert [sentence for sentence in running.said if "retention" in sentence]

@@ -11,7 +11,6 @@ from engine.config import load
 from engine.model.notifications import DeliveryState, Receipt
 from engine.store import Store
 from engine.store.store import BatchId
-from tests.building import plan
 from tests.unit.cli.incidents import TOO_LARGE
 
 CONFIG = "sources:\n  - {type: files, paths: [a.log]}\nroute: {receiver: terminal, group_wait: 0s}\nnotify_max_age: 0s\n"
@@ -21,19 +20,12 @@ def test_it_tells_while_a_run_goes_on_and_what_is_left_at_its_end(tmp_path: Path
     (tmp_path / "tocsin.yml").write_text(CONFIG)
     settings, receiver, said = load(tmp_path / "tocsin.yml"), MemoryReceiver(), []
     store = Store.open(settings.store)
-    live = notifying.build(
-        store, settings, plan(), {"terminal": receiver}, said.append, once=False, monitoring=Monitoring(settings, store)
-    )
+    live = notifying.build(store, settings, {"terminal": receiver}, said.append, False, Monitoring(settings, store))
     with notifying.running_notifier(live, said.append), store.batch(BatchId("query", 0)) as ledger:
         ledger.put_incidents([TOO_LARGE])
     assert [told.incident for told in receiver.notifications] == [TOO_LARGE]
-    assert (
-        notifying.drain(
-            notifying.build(store, settings, plan(), {"terminal": receiver}, said.append, True, Monitoring(settings, store)),
-            said.append,
-        )
-        == 0
-    )
+    later = notifying.build(store, settings, {"terminal": receiver}, said.append, True, Monitoring(settings, store))
+    assert notifying.drain(later, said.append) == 0
     assert said == []
     store.close()
 
@@ -45,9 +37,7 @@ def test_what_cannot_be_delivered_is_said(tmp_path: Path) -> None:
     with store.batch(BatchId("query", 0)) as ledger:
         ledger.put_incidents([TOO_LARGE])
     receiver = MemoryReceiver(answers=[Receipt(DeliveryState.RETRY_LATER, "it is down", after_s=999)])
-    notifier = notifying.build(
-        store, settings, plan(), {"terminal": receiver}, said.append, once=True, monitoring=Monitoring(settings, store)
-    )
+    notifier = notifying.build(store, settings, {"terminal": receiver}, said.append, True, Monitoring(settings, store))
     assert notifying.drain(notifier, said.append) == 0
     assert said == [
         "terminal was not told of inc-0123456789: retry later, it is down",

@@ -113,7 +113,9 @@ def test_a_sample_shows_the_same_when_it_is_read_in_columns(path: Path) -> None:
     assert told(triage(items, rules(), [])) == naive(items)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=settings().max_examples * 3 // 20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     st.integers(0, 2**32),
     st.sampled_from(STAMPS),

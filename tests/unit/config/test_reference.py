@@ -18,7 +18,7 @@ from engine.dsl.reader import read
 PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"
 MODELS = models(ConfigFile)
 # keys that exclude others: they are tried without these
-ALTERNATIVES = {"webhook_url": ("channel", "token"), "api_key": ("user", "password")}
+ALTERNATIVES = {"webhook_url": ("channel", "token"), "api_key": ("user", "password"), "proxy": ("users",)}
 TYPES = ("terminal", "slack", "webhook", "elasticsearch")  # of a receiver, which has one
 
 

@@ -62,7 +62,7 @@ def said(tested: Correlation, batches: list[list[object]], restart: bool) -> Sai
 
 
 @pytest.mark.parametrize("tested", RULES, ids=lambda tested: tested.rule.id)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=settings().max_examples // 5, deadline=None)
 @given(random=st.randoms(use_true_random=False), restart=st.booleans(), pieces=st.booleans())
 def test_what_is_said_depends_on_the_set_of_lines(tested: Correlation, random: Random, restart: bool, pieces: bool) -> None:
     lines: list[object] = [*history(random), end(random)]

@@ -118,7 +118,7 @@ def batches(random: Random) -> Iterator[list[object]]:
 
 
 @pytest.mark.usefixtures("folding_early")
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5))])
 def test_what_is_said_and_known_is_the_same_for_who_reads_it_in_pieces(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     every = list(batches(Random(seed)))
     assert in_batches(every, HOT, True) == in_batches(every, HOT, False)
@@ -140,7 +140,7 @@ def test_what_is_said_and_known_is_the_same_for_who_reads_it_in_pieces(seed: int
 
 
 @pytest.mark.usefixtures("folding_early")
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5))])
 def test_batches_done_by_either_of_two_workers_and_done_again_say_the_same_in_the_end(seed: int) -> None:
     random, every = Random(seed), list(batches(Random(seed)))
     workers = [StateCache(), StateCache()]

@@ -83,7 +83,7 @@ def batches(items: Sequence[object], borders: Sequence[int]) -> list[Sequence[ob
     return [items[a:b] for a, b in pairwise(cuts)]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=settings().max_examples * 4 // 5, deadline=None)
 @given(st.lists(st.one_of(MATCHES, SPANS), min_size=1, max_size=40), st.booleans(), st.data())
 def test_any_order_any_batches_any_restart(items: list[object], go_on: bool, data: st.DataObject) -> None:
     whole = in_batches([[*items, *(LATER if go_on else []), *READ]], PLAN, restart=False)
@@ -94,7 +94,7 @@ def test_any_order_any_batches_any_restart(items: list[object], go_on: bool, dat
     assert in_batches([*batches(order, borders), READ], PLAN, restart) == whole
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=settings().max_examples * 3 // 20, deadline=None)
 @given(st.integers(1, 3000), st.integers(50, 400), st.integers(0, 1000))
 def test_a_storm_keeps_its_count_in_any_order(length: int, size: int, seed: int) -> None:
     random = Random(seed)

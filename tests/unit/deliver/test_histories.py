@@ -141,7 +141,7 @@ def test_everything_is_told_once(steps: list[tuple[str, int]]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.long
-@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow], **UNSHRUNK)
+@settings(max_examples=4 * settings().max_examples, suppress_health_check=[HealthCheck.too_slow], **UNSHRUNK)
 @given(STEPS)
 def test_everything_is_told_once_in_many_histories(steps: list[tuple[str, int]]) -> None:
     check(steps)

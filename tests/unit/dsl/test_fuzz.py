@@ -83,19 +83,18 @@ def check_expression(text: str) -> None:
         assert isinstance(evaluate(made, environment), Unknown | str | int | float | list)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=settings().max_examples * 3 // 2, deadline=None)
 @given(st.randoms(use_true_random=False), st.sampled_from(["rule", "rule", "rule", "component", "format", "terms"]))
 def test_mutated_files(random: Random, kind: str) -> None:
     check_file(mutated(random).encode("utf-8", "surrogatepass"), kind)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.one_of(st.binary(max_size=300), st.text(max_size=300).map(lambda text: f"id: {text}".encode("utf-8", "replace"))))
 def test_any_bytes(data: bytes) -> None:
     check_file(data)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples, deadline=None)
 @given(st.one_of(st.text(max_size=80), st.lists(st.sampled_from(WORDS), max_size=30).map(" ".join)))
 def test_any_expression(text: str) -> None:
     check_expression(text)

@@ -104,7 +104,7 @@ def test_arbitrary_structure_gives_findings_and_no_exception(trees: list[object]
     compile_everything(*(as_yaml(tree).encode() for tree in trees))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=settings().max_examples * 3 // 5, deadline=None)
 @given(st.data())
 def test_a_rule_with_damage_gives_findings_and_no_exception(data: st.DataObject) -> None:
     text = data.draw(st.sampled_from(TEXTS))

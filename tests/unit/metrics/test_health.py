@@ -29,17 +29,24 @@ def test_a_store_that_cannot_be_read_is_a_problem_and_no_hang() -> None:
     def away() -> None:
         raise StoreError("the store is away")
 
-    health = Health(away, lambda: 0.0)
+    health = Health(away, monotonic_s=lambda: 0.0)
     assert health.problems() == ["the store is away"]
     assert health.hangs() == []
 
 
 def test_signs_of_life_end_a_hang() -> None:
     times = [0.0]
-    health = Health(lambda: None, lambda: times[0])
+    health = Health(lambda: None, monotonic_s=lambda: times[0])
     times[0] = 1000.0
     assert len(health.problems()) == 2
     health.batch_stored()
     assert [sentence for sentence in health.problems() if "job" in sentence] == []
     health.notifier_stepped()
     assert health.problems() == []
+
+
+def test_a_part_of_another_process_is_not_judged() -> None:
+    times = [0.0]
+    health = Health(lambda: None, has_job=False, monotonic_s=lambda: times[0])
+    times[0] = 1000.0
+    assert health.problems() == ["the notifier has not looked at the store for 16 min 40 s"]

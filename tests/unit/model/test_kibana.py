@@ -50,7 +50,7 @@ def test_a_document_is_opened_beside_the_logs_from_9_6() -> None:
     document = ",expandedDoc:(id:'a!'b/%C3%BC',index:'.ds-logs-2026.01.01-000001'))&_tab="
     saved = replace(view, saved_search="s")
     for each in (view, saved):
-        plain = kibana.tab_discover(replace(each, opened=()))
+        plain = kibana.tab_discover(replace(each, opened=None))
         assert kibana.tab_discover(each) == plain.replace(")&_tab=", document)
         assert params(kibana.locator(each, (9, 6)))["expandedDoc"] == {"id": "a'b/ü", "index": ".ds-logs-2026.01.01-000001"}
 

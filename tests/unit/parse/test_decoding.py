@@ -105,6 +105,12 @@ def test_events_of_one_time_have_ids_in_an_order_that_names_and_positions_do_not
     assert len(orders) == 1
 
 
+def test_the_id_of_an_event_without_a_time_comes_behind_those_of_others() -> None:
+    undated = [at_offset(f"Removed {number} expired offsets", 0).event_id for number in range(50)]
+    dated = [at_offset(LINE.replace("0 exp", f"{number} exp"), 0).event_id for number in range(50)]
+    assert min(undated) > max(dated)
+
+
 def test_a_line_of_five_megabytes_is_one_cut_event() -> None:
     found = event(f"{LINE} ".encode() + b"x" * 5_000_000)
     assert found.cut
@@ -127,7 +133,7 @@ def test_an_empty_file_has_no_events() -> None:
     assert events("\n\n") == []
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings().max_examples, deadline=None)
 @given(st.binary(max_size=400))
 def test_no_bytes_make_it_fail(data: bytes) -> None:
     for found in events(data):
@@ -155,7 +161,7 @@ PIECES = (
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=30))
 def test_no_mixture_of_layouts_makes_it_fail(pieces: list[str]) -> None:
     for found in events("".join(pieces)):

@@ -78,13 +78,13 @@ def mutated(line: bytes, random: Random) -> bytes:
     return random.choice(changes)()
 
 
-@settings(max_examples=60)
+@settings(max_examples=settings().max_examples * 3 // 5)
 @given(st.lists(st.one_of(st.sampled_from(LINES), st.binary(max_size=80).map(lambda b: b.replace(b"\n", b""))), max_size=40))
 def test_lines_of_any_kind_in_any_order(lines: list[bytes]) -> None:
     check(lines)
 
 
-@settings(max_examples=60)
+@settings(max_examples=settings().max_examples * 3 // 5)
 @given(st.integers(0, 2**32))
 def test_damaged_lines(seed: int) -> None:
     random = Random(seed)

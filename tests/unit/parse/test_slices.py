@@ -91,7 +91,7 @@ def keyed(blocks: Sequence[Block]) -> list[tuple[str, int, int, bool, bool]]:
     return sorted(found)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples, deadline=None)
 @given(history, cuts)
 @example([("f", LINES[0], False), ("f", "", False), ("f", "some text", False)], [1, 2])
 @example([("f", "{", False), ("f", "", False), ("f", "}", False), ("f", "some text", False)], [1, 2, 3])
@@ -100,7 +100,7 @@ def test_slices_joined_are_the_whole(drawn: list[tuple[str, str, bool]], borders
     assert keyed(sliced(stream, borders)) == keyed(whole(stream))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=settings().max_examples // 5, deadline=None)
 @given(st.integers(1, 3 * BLOCK_LINES), st.sampled_from(["\tat a.B", "some text"]), st.booleans())
 def test_also_beyond_the_bounds_of_a_block(border: int, line: str, headed: bool) -> None:
     stream = [Record("f", n, LINES[0] if headed and n == 0 else line) for n in range(3 * BLOCK_LINES + 7)]
@@ -108,7 +108,6 @@ def test_also_beyond_the_bounds_of_a_block(border: int, line: str, headed: bool)
     assert keyed(sliced(stream, [border])) == keyed(whole(stream))
 
 
-@settings(max_examples=100, deadline=None)
 @given(history, st.integers(0, 40))
 def test_a_snapshot_may_be_taken_anywhere(drawn: list[tuple[str, str, bool]], border: int) -> None:
     stream = records(drawn)
@@ -119,7 +118,6 @@ def test_a_snapshot_may_be_taken_anywhere(drawn: list[tuple[str, str, bool]], bo
     assert keyed(found + after.flush()) == keyed(whole(stream))
 
 
-@settings(max_examples=100, deadline=None)
 @given(history)
 def test_an_unsettled_block_decodes_to_the_events_of_its_parts(drawn: list[tuple[str, str, bool]]) -> None:
     stream = [record for record in records(drawn) if record.source_id == "f"]

@@ -199,3 +199,13 @@ def test_a_transaction_that_fails_leaves_the_store_usable(store: Store) -> None:
         connection.execute(text("SELECT * FROM no_such_table"))
     put(store, 0, SILENT)
     assert store.incidents() == [SILENT]
+
+
+@pytest.mark.server
+def test_words_are_searched_for_in_an_index(server_store: Store) -> None:
+    put(server_store, 0, *(replace(SILENT, id=f"inc-{number}", title=f"incident {number}") for number in range(20)))
+    with server_store._begin() as connection:
+        connection.execute(text("SET LOCAL enable_seqscan = off"))
+        plan = connection.scalars(text("EXPLAIN SELECT incident FROM searchable WHERE text LIKE '%incident 7%'")).all()
+    assert any("searchable_by_part" in step for step in plan), plan
+    assert [each.id for each in server_store.search(Search(words=("incident 7",)), 9)[0]] == ["inc-7"]

@@ -26,7 +26,7 @@ def test_every_answer_bears_the_security_headers(client: TestClient, fill: Fill,
         assert "unsafe" not in policy
         assert "frame-ancestors 'none'" in policy
         assert headers["x-content-type-options"] == "nosniff"
-        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["referrer-policy"] == "same-origin"
         assert headers["cache-control"] in ("no-store", "no-cache")
 
 
@@ -64,7 +64,7 @@ def test_an_unknown_incident_is_named_harmlessly(client: TestClient) -> None:
 def test_nothing_can_be_changed(client: TestClient, address: str, method: str) -> None:
     refused = client.request(method, address)
     assert refused.status_code == 405
-    assert "can be read, and nothing else" in refused.text
+    assert "cannot be used that way" in refused.text
 
 
 @pytest.mark.parametrize(

@@ -388,3 +388,11 @@ def test_the_list_says_how_logs_are_read_and_what_that_misses(client: TestClient
     page = client.get("/").text
     assert "How logs are read (1)" in page
     assert "LINES &lt;b&gt; WILL BE MISSED" in page
+
+
+def test_the_rules_have_a_page_of_what_came_of_them(client: TestClient, fill: Fill) -> None:
+    assert "No incidents yet." in client.get("/rules").text
+    fill(TOO_LARGE)
+    page = client.get("/rules").text
+    assert f'href="/?rule={TOO_LARGE.rule}"' in page
+    assert 'data-name="incidents" class="number">1</td>' in page

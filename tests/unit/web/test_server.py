@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import ListenError, UsageError
-from engine.web.server import listen_on
+from engine.web.server import listen_on, origins
 
 
 def test_a_free_port_is_chosen_and_named() -> None:
@@ -40,9 +40,20 @@ def test_a_taken_port_is_said_with_what_to_do() -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
-def test_other_machines_are_not_let_in(host: str) -> None:
-    with pytest.raises(UsageError, match=r"needs web\.auth, which is not available in this version"):
-        listen_on(host, 0)
+def test_other_machines_are_not_let_in_without_knowing_who_they_are(host: str) -> None:
+    with pytest.raises(UsageError, match=r"needs web\.auth. Without it listen on 127"):
+        listen_on(host, 0, "https://tocsin.example")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_other_machines_are_let_in_under_a_name(host: str) -> None:
+    with pytest.raises(UsageError, match=r"set web\.public_url to the address that people type"):
+        listen_on(host, 0, has_auth=True)
+    listener = listen_on(host, 0, "https://Tocsin.example", has_auth=True)
+    with listener.socket:
+        assert not listener.is_local
+        assert "tocsin.example" in listener.names("https://Tocsin.example")
+        assert "https://tocsin.example" in origins(listener, "https://Tocsin.example")
 
 
 def test_a_host_that_is_none_is_refused() -> None:

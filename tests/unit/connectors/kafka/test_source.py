@@ -82,16 +82,17 @@ def test_each_line_has_its_source_place_and_time(runs: list[tuple[bytes | None, 
     lists = [given_[at : at + cut] for at in range(0, len(given_), cut)]
     with pytest.MonkeyPatch.context() as monkeypatch:
         chunks = chunks_of(monkeypatch, lists, offset, **({"who": "{key}"} if by_key else {}))
-    assert sorted(read(chunks)) == sorted(wanted)
-    assert all(in_order(read(chunks), name) for name, *_ in wanted)
+    lines = read(chunks)
+    assert sorted(lines) == sorted(wanted)
+    assert all(in_order(lines, name) for name in {name for name, *_ in wanted})
     ends = [(chunk.offset, chunk.next_offset) for chunk in chunks]
     assert (ends[0][0], ends[-1][1]) == (0, place(offset))
     assert all(before[1] == after[0] for before, after in pairwise(ends))
     if by_key:
         keys = {place(at): key.decode() if key else None for at, key, _ in given_}
-        lines = [(line.offset, line.labels.get("who")) for chunk in chunks for line in chunk.lines()]
-        assert lines == [(at, keys[at]) for at, _ in lines]
-        assert len(lines) == len(wanted)
+        labels = [(line.offset, line.labels.get("who")) for chunk in chunks for line in chunk.lines()]
+        assert labels == [(at, keys[at]) for at, _ in labels]
+        assert len(labels) == len(wanted)
 
 
 FIELDS = {"n": "{field:k8s.pod}", "app": "{field:app}"}

@@ -1,0 +1,51 @@
+"""Lock files: a process holds one with flock(2), and the kernel releases it however the process ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from engine.errors import FenceError
+
+
+class LockHeld(FenceError):
+    """Another process holds a lock; `holder` names it for people."""
+
+    def __init__(self, holder: str, sentence: str) -> None:
+        self.holder = holder
+        super().__init__(sentence)
+
+
+class ProcessLock:
+    """A lock file that one process at a time holds.
+
+    Raises LockHeld, which names what is `guarded`, when another process holds it.
+    """
+
+    def __init__(self, path: Path, guarded: str) -> None:
+        self._path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            number = os.read(self._file, 20).decode("ascii", "replace").strip() or "unknown"
+            os.close(self._file)
+            sentence = f"{guarded} is in use by another job (process {number}): end that one, or use another"
+            raise LockHeld(f"process {number}", sentence) from None
+        os.ftruncate(self._file, 0)
+        os.write(self._file, f"{os.getpid()}\n".encode())
+
+    def in_place(self) -> bool:
+        """Return whether the held file is still the one at its path."""
+        try:
+            status = self._path.stat()
+        except OSError:
+            return False
+        held_status = os.fstat(self._file)
+        return (status.st_dev, status.st_ino) == (held_status.st_dev, held_status.st_ino)
+
+    def release(self) -> None:
+        """Release the lock. The file stays: if it were removed, two processes could hold locks of the same name."""
+        os.close(self._file)
