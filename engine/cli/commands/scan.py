@@ -24,8 +24,9 @@ from engine.cli.rulebook import Rulebook, open_rulebook, with_roster
 from engine.cli.signals import stopping_on_interrupt
 from engine.cli.terminal import show
 from engine.cli.triage import Triage, triage, triage_again
-from engine.cli.windows import shown_in, window_of
+from engine.cli.windows import TimeWindow, shown_in, window_of
 from engine.errors import UsageError
+from engine.model.rules import Plan
 from engine.model.visible import visible
 
 if TYPE_CHECKING:
@@ -114,15 +115,8 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
     shown_zone = ZoneInfo(_zone(display_tz, "--display-tz") if display_tz else labels["timezone"])
     window = window_of(since, until, ZoneInfo(labels["timezone"]), datetime.now(UTC))
     intake = Intake(paths, labels)
-    with stopping_on_interrupt(intake.stop):
-        answer = triage(intake.chunks(), plan, intake.notes, audit, window)
-    if intake.repeatable and not intake.is_stopped:
-        one_cluster = "cluster" in labels
-        answer = triage_again(answer, intake.chunks, plan, intake.notes, one_cluster=one_cluster, window=window)
+    answer = _judged(intake, plan, window, audit, one_cluster="cluster" in labels)
     answer = replace(answer, notes=(*answer.notes, *(f"{path}: not used; its rules have errors" for path in book.left_out)))
-    if intake.is_stopped:
-        stopped = "the scan was stopped: what was not read by then is not judged; run it again for the rest"
-        answer = replace(answer, coverage=replace(answer.coverage, gaps=(stopped, *answer.coverage.gaps)))
     judged = "" if window.is_open else f", {window.sentence(shown_zone)}"
     answer = replace(answer, coverage=replace(without(answer.coverage, intake.refused, answer.quarantined), window=judged))
     _report_problems(book, intake, answer)
@@ -140,6 +134,18 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
     else:
         show(lambda width: render_triage(answer, width))
     raise typer.Exit(INTERRUPTED if intake.is_stopped else _exit_code(book, intake, answer))
+
+
+def _judged(intake: Intake, plan: Plan, window: TimeWindow, audit: bool, one_cluster: bool) -> Triage:
+    """Return the result of scanning the input, up to the first Ctrl-C."""
+    with stopping_on_interrupt(intake.stop):
+        answer = triage(intake.chunks(), plan, intake.notes, audit, window)
+    if intake.is_stopped:
+        stopped = "the scan was stopped: what was not read by then is not judged; run it again for the rest"
+        return replace(answer, coverage=replace(answer.coverage, gaps=(stopped, *answer.coverage.gaps)))
+    if intake.repeatable:
+        return triage_again(answer, intake.chunks, plan, intake.notes, one_cluster=one_cluster, window=window)
+    return answer
 
 
 def _shown_in(answer: Triage, zone: ZoneInfo) -> Triage:
