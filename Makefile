@@ -20,6 +20,7 @@ help: ## list the targets
 
 install: $(STAMP) ## make .venv with the pinned packages, and look for Java
 	@.ci/java || true
+	@echo "tocsin is $(CURDIR)/$(BIN)/tocsin; for this shell: export PATH=$(CURDIR)/$(BIN):\$$PATH"
 
 $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -30,8 +31,11 @@ java:
 	@.ci/java
 
 demo: $(STAMP) java ## stream the logs of five real outages through Spark and show their incidents
+	@echo "Reading the logs of five outages with Spark, which takes half a minute to start ..."
 	@$(BIN)/tocsin run -c samples/tocsin.yml --once || [ $$? -eq 1 ]  # 1: incidents were told, as they should be
 	@$(BIN)/tocsin pages -c samples/tocsin.yml --out samples/.tocsin/pages
+	@echo && echo "The incidents in the store (make clean forgets them, and the next demo tells them again):"
+	@$(BIN)/tocsin incidents list -c samples/tocsin.yml
 
 lab: $(STAMP) java ## ship the same logs through a real Kafka broker, and through Elasticsearch, to a stand-in for Slack; then kill one of three brokers
 	@$(BIN)/python -m tests.lab

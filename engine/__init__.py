@@ -1,3 +1,3 @@
 """tocsin's engine: from raw log lines to incidents (see engine/pipeline.py for the whole flow on one screen)."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

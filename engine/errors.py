@@ -126,7 +126,11 @@ class FenceError(TocsinError):
 
 
 class ListenError(TocsinError):
-    """The pages cannot be served on an address."""
+    """The pages cannot be served on an address; `in_use`: because another program listens there."""
+
+    def __init__(self, sentence: str, *, in_use: bool = False) -> None:
+        self.in_use = in_use
+        super().__init__(sentence)
 
 
 class RuntimeMissing(TocsinError):

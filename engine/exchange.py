@@ -85,6 +85,12 @@ def exchange(
     return answer
 
 
+def reached(url: str, within_s: float = 5.0) -> HttpAnswer:
+    """Return the answer of the server at `url` to a HEAD request, which changes nothing there; any status shows that it is
+    reached. Raises as `exchange` does."""
+    return exchange(Request(url, headers={"User-Agent": "tocsin"}, method="HEAD"), within_s, within_s)  # noqa: S310
+
+
 def _opened(opener: Any, request: Request, silent_s: float) -> Any:
     try:
         return opener.open(request, timeout=silent_s)

@@ -11,7 +11,8 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import Request
 
-from engine.exchange import HttpAnswer, exchange
+from engine.exchange import HttpAnswer, exchange, reached
+from engine.model.inspections import Inspection, fault
 from engine.model.notifications import DeliveryState, Receipt
 
 REFUSALS = frozenset((400, 410, 413, 415, 422))  # the server has rejected the document itself, or is gone for good
@@ -46,6 +47,21 @@ def posted(
         return _receipt(exchange(request), receiver, refusals, accepts)
     except (OSError, HTTPException, ValueError) as error:
         return failed(error, receiver)
+
+
+def inspected(url: str, receiver: str) -> Inspection:
+    """Return whether the server of `url` answers; nothing is posted.
+
+    Args:
+        receiver: its name in sentences: "the webhook".
+    """
+    try:
+        answer = reached(url)
+    except (OSError, HTTPException, ValueError) as error:
+        return fault(failed(error, receiver).why)
+    if answer.is_redirect:
+        return fault(f"{receiver} answers with a redirect to {answer.redirection()}, which is not followed; check url")
+    return Inspection("the server answers; nothing was posted")
 
 
 def failed(error: Exception, receiver: str) -> Receipt:

@@ -22,10 +22,11 @@ from engine.errors import UsageError
 from engine.model.addresses import is_web_address, may_carry_secrets
 from engine.model.answers import iso
 from engine.model.incidents import Incident
+from engine.model.inspections import Inspection
 from engine.model.notifications import DeliveryState, Notification, Reason, Receipt
 from engine.model.outlines import fitting, headline, outline
 from engine.model.visible import visible
-from engine.posting import is_page, json_request, posted
+from engine.posting import inspected, is_page, json_request, posted
 
 __all__ = ["RESOLVE_TIMEOUT_S", "AlertmanagerReceiver", "open_receiver"]
 
@@ -84,6 +85,10 @@ class AlertmanagerReceiver(Struct, frozen=True):
             alerts.insert(0, self._alert(notification, earlier, is_ended=True))
         receipt = self._post(alerts)
         return replace(receipt, marks={_LABELS: json.dumps(labels)}) if receipt.state is DeliveryState.DELIVERED else receipt
+
+    def inspect(self) -> list[Inspection]:
+        """Try whether the server is reached; nothing is posted."""
+        return [inspected(self.url, "Alertmanager")]
 
     def refresh(self, notifications: Sequence[Notification]) -> Receipt:
         """Send the alerts of `notifications` again, with the labels that they were sent with, in one request."""

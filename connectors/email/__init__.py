@@ -25,6 +25,7 @@ from msgspec import Struct
 
 from engine.errors import UsageError
 from engine.exchange import LONGEST_S, SILENT_S
+from engine.model.inspections import Inspection, fault
 from engine.model.links import Link
 from engine.model.notifications import DeliveryState, Notification, Receipt
 from engine.model.outlines import Passage, fitting, headline, outline, plain
@@ -98,6 +99,18 @@ class EmailReceiver(Struct, frozen=True):
         why = f"the mail server refuses {', '.join(sorted(refused))}" if refused else ""
         subject, number = marks.get(_SUBJECT) or str(message["Subject"]), int(marks.get(_NUMBER, "0")) + 1
         return Receipt(DeliveryState.DELIVERED, why, marks={_SUBJECT: subject, _NUMBER: str(number)})
+
+    def inspect(self) -> list[Inspection]:
+        """Try whether the mail server is reached and takes the login; nothing is sent."""
+        try:
+            with _connected(self.server) as client:
+                if self.server.user:
+                    client.login(self.server.user, self.server.password)
+        except smtplib.SMTPException as error:
+            return [fault(_refusal(error, _Conversation()).why)]
+        except (OSError, ValueError) as error:
+            return [fault(failed(error, "the mail server").why)]
+        return [Inspection("the mail server answers; nothing was sent")]
 
     def _send(self, message: EmailMessage, conversation: _Conversation) -> dict[str, tuple[int, bytes]]:
         with _connected(self.server) as client:

@@ -17,6 +17,7 @@ from engine.errors import SourceDenied, SourceError, SourceMissing
 
 NOT_LOGS = frozenset((".md", ".yml", ".yaml"))  # skipped inside directories, read when named
 SKIPPED = "Markdown, YAML and hidden files are read only when they are named"
+FENCE = re.compile(rb"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _MAGIC = re.compile(r"[*?\[]")
 
 
@@ -28,19 +29,20 @@ class FileListing(Struct, frozen=True):
     errors: tuple[SourceError, ...] = ()
 
 
-def find(wanted: Iterable[str], excluded: Sequence[str] = ()) -> FileListing:
+def find(wanted: Iterable[str], excluded: Sequence[str] = (), *, posts: bool = False) -> FileListing:
     """Return the files that `wanted` names: paths, globs (`**` too), directories (recursive, sorted), `-`.
 
     Inside directories, hidden files, files with a suffix of NOT_LOGS, and files other than logs in the folder of a container
     are left out. A pipe or device that a glob or directory contains is an error; a path that is named itself is returned,
-    whatever it is. The paths `excluded` (absolute), files below them, and SQLite's files beside them (`-wal`) are left out.
+    whatever it is. With `posts`, Markdown with fences is read in a directory that has no log. The paths `excluded` (absolute),
+    files below them, and SQLite's files beside them (`-wal`) are left out.
     """
     files: dict[str, None] = {}
     errors: list[SourceError] = []
     is_own = _Own(excluded)
     for name in wanted:
         try:
-            _expand(name, is_own, files, errors)
+            _expand(name, is_own, files, errors, posts)
         except SourceError as error:
             errors.append(error)
     return FileListing(tuple(files), tuple(errors))
@@ -98,7 +100,7 @@ class _Own:
         return any(real == own or real.startswith((own + os.sep, own + "-")) for own in self._paths)
 
 
-def _expand(name: str, is_own: _Own, files: dict[str, None], errors: list[SourceError]) -> None:
+def _expand(name: str, is_own: _Own, files: dict[str, None], errors: list[SourceError], posts: bool) -> None:
     if name == STDIN:
         files[name] = None
     elif has_magic(name) and not os.path.exists(name):  # noqa: PTH110  (a Path raises where it may not look)
@@ -107,7 +109,7 @@ def _expand(name: str, is_own: _Own, files: dict[str, None], errors: list[Source
             raise SourceMissing(f"{name}: no file matches")
         _add([path for path in matched if not is_own(path)], files, errors)
     elif os.path.isdir(name):  # noqa: PTH112
-        _add(_files_below(name, is_own, errors), files, errors)
+        _add(_files_below(name, is_own, errors, posts), files, errors)
     elif is_own(_present(name)):
         raise SourceError(f"{name}: tocsin writes this file itself; it is not read as a log")
     else:
@@ -138,9 +140,11 @@ def _present(name: str) -> str:
     return name
 
 
-def _files_below(folder: str, is_own: _Own, errors: list[SourceError]) -> list[str]:
-    """Return the logs in a folder and below it. A folder that cannot be listed is added to `errors`; the others are listed."""
+def _files_below(folder: str, is_own: _Own, errors: list[SourceError], posts: bool) -> list[str]:
+    """Return the logs in a folder and below it, or its `posts` if it has none. A folder that cannot be listed is added to
+    `errors`; the others are listed."""
     paths: list[str] = []
+    markdown: list[str] = []
     before, skipped = len(errors), 0
 
     def refuse(error: OSError) -> None:
@@ -155,12 +159,21 @@ def _files_below(folder: str, is_own: _Own, errors: list[SourceError]) -> list[s
         if logs is not None:
             folders[:], names = [], [*logs]  # noqa: PLW2901  (the other files describe the container)
         folders[:] = sorted(name for name in folders if not name.startswith(".") and not is_own(str(Path(parent, name))))
+        markdown += [str(Path(parent, name)) for name in sorted(names) if posts and name.endswith(".md") and name[0] != "."]
         skipped += sum(not is_log(name) for name in names)
         paths += [path for name in sorted(names) if is_log(name) and not is_own(path := str(Path(parent, name)))]
+    paths = paths or [path for path in markdown if _has_fence(path)]
     if not paths and len(errors) == before:
         why = f" ({skipped} {'file was' if skipped == 1 else 'files were'} skipped: {SKIPPED})" if skipped else ""
         raise SourceMissing(f"{folder}: holds no log files{why}")
     return paths
+
+
+def _has_fence(path: str) -> bool:
+    try:
+        return FENCE.search(Path(path).read_bytes()) is not None
+    except OSError:  # it is skipped, and counted as such
+        return False
 
 
 def is_log(name: str) -> bool:

@@ -1,4 +1,5 @@
-"""Makes plain UTF-8 files of what a scan cannot read as it is: archives (tar, zip), xz and bz2, UTF-16, cp949.
+"""Makes plain UTF-8 files of what a scan cannot read as it is: archives (tar, zip), xz and bz2, UTF-16, cp949, and what other
+programs print of logs (exports.py).
 
 Archives in archives are unpacked one level deep. Members are written under names of our own into a private folder, so no name
 or link in an archive leads anywhere. Total size, ratio and number of members are bounded.
@@ -13,15 +14,17 @@ import io
 import lzma
 import os
 import re
+import sys
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
 from msgspec import Struct
 
+from connectors.files.exports import MOST_CHARACTERS, Split, of_grep, of_loki, of_markdown, of_search, split_of
 from connectors.files.finding import SKIPPED, is_log
 from connectors.files.opening import STDIN, refused
 from engine.errors import SourceError
@@ -47,6 +50,13 @@ _OPENERS: Mapping[bytes, Callable[..., Any]] = {
     b"\xfd7zXZ\0": lzma.open,
 }
 _ZIP = b"PK\x03\x04"
+STDIN_NAME = "stdin"
+_KINDS: Mapping[Split, str] = {
+    of_grep: "the output of grep",
+    of_loki: "an answer of Loki's API",
+    of_markdown: "Markdown: what stands around its fences is left out",
+    of_search: "an answer of Elasticsearch's _search",
+}
 
 
 class StagedFile(Struct, frozen=True):
@@ -75,11 +85,33 @@ class Unpacking:
 
     def files(self, path: str) -> Iterator[StagedFile]:
         """Yield the files to read for `path`: itself, or those that were made of it."""
-        if path == STDIN or not os.path.isfile(path):  # noqa: PTH113  (raises nothing)
+        if path == STDIN:
+            yield from self._stdin()
+            return
+        if not os.path.isfile(path):  # noqa: PTH113  (raises nothing)
             yield StagedFile(path, path)
             return
         self._packed += os.path.getsize(path)  # noqa: PTH202
         yield from self._staged(path, path, 0)
+
+    def _stdin(self) -> Iterator[StagedFile]:
+        """Yield standard input, which is written to a file first if it is no plain log."""
+        stream = getattr(sys.stdin, "buffer", None)
+        try:
+            head = stream.peek(HEAD_BYTES) if stream is not None else b""
+        except (OSError, ValueError, AttributeError):  # closed, or no buffer: reading it reports the error
+            head = b""
+        if stream is None or not _is_special(head):
+            yield StagedFile(STDIN, STDIN)
+            return
+        try:
+            self._packed = MOST_BYTES
+            path = self._write(stream, STDIN_NAME, STDIN_NAME)
+        except (OSError, SourceError) as error:
+            self.errors.append(error if isinstance(error, SourceError) else refused(STDIN_NAME, error))
+            return
+        self._packed, self._written = path.stat().st_size, 0
+        yield from self._staged(str(path), STDIN_NAME, 0)
 
     def _staged(self, path: str, name: str, depth: int) -> Iterator[StagedFile]:
         try:
@@ -107,8 +139,26 @@ class Unpacking:
         elif (encoding := encoding_of(head)) is not None:
             self.notes.append(f"{name}: is {encoding} text, read as such")
             yield StagedFile(self._transcoded(plain, name, encoding), name)
+        elif (split := split_of(_text(head), name)) is not None:
+            yield from self._split(plain, split, path, name)
         else:
             yield StagedFile(path, name)
+
+    def _split(self, plain: IO[bytes], split: Split, path: str, name: str) -> Iterator[StagedFile]:
+        """Yield the logs in what another program printed of them; the file as it is when it has none."""
+        content = plain.read(MOST_CHARACTERS + 1)
+        if len(content) > MOST_CHARACTERS:
+            raise SourceError(f"{name}: is larger than {MOST_CHARACTERS >> 20} MiB; give the logs in several files")
+        try:
+            logs = {part: text for part, text in split(content.decode("utf-8", "replace")).items() if text.strip()}
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            self.notes.append(f"{name}: looks like {_KINDS[split]}, but cannot be read as such ({error})")
+            yield StagedFile(path, name)
+            return
+        self.notes.append(f"{name}: read as {_KINDS[split]}")
+        for part, text in logs.items():
+            base = PurePosixPath(part or name).name
+            yield StagedFile(str(self._store([text.encode()], base, name)), f"{name}/{part.lstrip('/')}" if part else name)
 
     def _compressed(self, stream: io.BufferedReader, path: str, name: str, depth: int) -> Iterator[StagedFile]:
         try:
@@ -150,7 +200,7 @@ class Unpacking:
     def _write(self, stream: IO[bytes], base: str, name: str) -> Path:
         return self._store(iter(lambda: stream.read(BLOCK_BYTES), b""), base, name)
 
-    def _store(self, blocks: Iterator[bytes], base: str, name: str) -> Path:
+    def _store(self, blocks: Iterable[bytes], base: str, name: str) -> Path:
         """Write `blocks` to a new file whose name ends in `base`, so that rotation shows in it. Raises SourceError beyond the
         bounds, and then leaves the file with what is within them out."""
         folder = self._folder() / str(len(os.listdir(self._folder())))  # noqa: PTH208
@@ -168,6 +218,16 @@ class Unpacking:
             raise SourceError(f"{name}: unpacks to more than {MOST_BYTES >> 30} GiB; unpack it yourself and give the files")
         if self._written > RATIO_FROM_BYTES and self._written > MOST_RATIO * self._packed:
             raise SourceError(f"{name}: unpacks to more than {MOST_RATIO:,} times its size, as no log does; it is not read")
+
+
+def _text(head: bytes) -> str:
+    return head.decode("utf-8", "replace")
+
+
+def _is_special(head: bytes) -> bool:
+    """Return whether a content that begins with `head` is no plain UTF-8 log."""
+    is_packed = head.startswith((_ZIP, *_OPENERS)) or _is_tar(head)
+    return is_packed or encoding_of(head) is not None or split_of(_text(head), STDIN_NAME) is not None
 
 
 def encoding_of(head: bytes) -> str | None:

@@ -79,6 +79,14 @@ class Cluster:
         """Return the present partitions and offsets of `topic`."""
         return self._answered(topic, lambda within_s: self._log(topic, within_s))
 
+    def topics(self) -> frozenset[str]:
+        """Return the names of the topics that may be seen, without Kafka's own; empty when they cannot be listed."""
+        try:
+            names = self._admin.list_topics(timeout=ANSWER_S).topics
+        except KafkaException:
+            return frozenset()
+        return frozenset(name for name in names if not name.startswith("__"))
+
     def since(self, topic: str, log: Log, at: datetime) -> dict[int, int]:
         """Return, by partition, the offset of the first record with a timestamp of `at` or later; the end if there is none."""
         spec = OffsetSpec.for_timestamp(int(at.timestamp() * 1000))

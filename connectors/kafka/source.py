@@ -188,6 +188,10 @@ class KafkaSource:
         log = self._look()
         return {partition: max(0, log.ends.get(partition, at) - at) for partition, at in self._begin(log).items()}
 
+    def topics(self) -> frozenset[str]:
+        """Return the names of the topics of the cluster that may be seen; empty when they cannot be listed."""
+        return self._cluster.topics()
+
     # --- offsets ---------------------------------------------------------------------------------------------------------
 
     @property

@@ -18,11 +18,12 @@ from engine.errors import UsageError
 from engine.exchange import HttpAnswer
 from engine.model.addresses import may_carry_secrets
 from engine.model.answers import iso
+from engine.model.inspections import Inspection
 from engine.model.notifications import DeliveryState, Notification, Reason, Receipt
 from engine.model.outlines import Passage, fitting, headline, outline
 from engine.model.phrases import named
 from engine.model.visible import visible
-from engine.posting import json_request, posted
+from engine.posting import inspected, json_request, posted
 
 __all__ = ["PagerDutyReceiver", "open_receiver"]
 
@@ -64,6 +65,10 @@ class PagerDutyReceiver(Struct, frozen=True):
     def rate_limit_key(self) -> str:
         """The integration key, as a digest: PagerDuty limits the events of each."""
         return f"pagerduty:{sha256(self.routing_key.encode()).hexdigest()[:12]}"
+
+    def inspect(self) -> list[Inspection]:
+        """Try whether the server is reached; nothing is posted."""
+        return [inspected(self.base_url, "PagerDuty")]
 
     def deliver(self, notification: Notification) -> Receipt:
         """Send the events that bring the alert to the state of the incident. An event that is repeated changes nothing."""

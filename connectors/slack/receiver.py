@@ -30,11 +30,13 @@ from connectors.slack.answers import (
     refused_blocks,
 )
 from connectors.slack.client import StrictClient
+from connectors.slack.inspecting import inspected
 from connectors.slack.message import NEW_FIX, Message, change, fix_mark, is_loud, parent
 from connectors.slack.scopes import CONNECT, missing_rights
 from connectors.slack.thread import details
 from engine.errors import UsageError
 from engine.model.addresses import may_carry_secrets
+from engine.model.inspections import Inspection
 from engine.model.notifications import DeliveryState, Notification, Reason, Receipt
 
 API = "https://slack.com/api/"
@@ -137,6 +139,10 @@ class SlackReceiver(Struct, frozen=True):
         except (SlackClientError, NotSlack, OSError, HTTPException, ValueError):
             pass
         return []
+
+    def inspect(self) -> list[Inspection]:
+        """Try token, scopes and channel without sending anything."""
+        return inspected(self.client, self.channel)
 
     def deliver(self, notification: Notification) -> Receipt:
         """Post or edit the incident's message and the details in its thread, then post what has changed to the thread.

@@ -18,8 +18,9 @@ from connectors.slack.message import Message, change, parent
 from connectors.slack.summary import is_over
 from connectors.slack.thread import details
 from engine.errors import UsageError
-from engine.exchange import HttpAnswer, exchange
+from engine.exchange import HttpAnswer, exchange, reached
 from engine.model.addresses import may_carry_secrets
+from engine.model.inspections import Inspection, doubt, fault
 from engine.model.notifications import Notification, Reason, Receipt
 
 _WHOLE = frozenset((Reason.OPENED, Reason.REOPENED, Reason.ROOT_CHANGED, Reason.BACKFILL, Reason.DIGEST, Reason.TEST))
@@ -52,6 +53,14 @@ class SlackWebhookReceiver(Struct, frozen=True):
     def rate_limit_key(self) -> str:
         """The webhook: Slack allows about one message per second."""
         return f"slack:{self.url}"
+
+    def inspect(self) -> list[Inspection]:
+        """Try whether Slack is reached. Whether the webhook is valid only a message would show."""
+        try:
+            reached(self.url)
+        except (OSError, HTTPException, ValueError) as failure:
+            return [fault(from_failure(failure).why)]
+        return [doubt("Slack answers; that the webhook is valid shows only when a message is sent: tocsin receivers test")]
 
     def deliver(self, notification: Notification) -> Receipt:
         """Post the incident, or one line on what changed. After an attempt with unknown outcome a message may appear twice."""

@@ -19,10 +19,11 @@ from msgspec import Struct
 from engine.errors import UsageError
 from engine.model.addresses import may_carry_secrets
 from engine.model.incidents import QUIET, Incident
+from engine.model.inspections import Inspection
 from engine.model.links import Link
 from engine.model.notifications import Notification, Receipt
 from engine.model.outlines import Passage, fitting, headline, outline
-from engine.posting import is_page, json_request, posted
+from engine.posting import inspected, is_page, json_request, posted
 
 __all__ = ["TeamsReceiver", "open_receiver"]
 
@@ -64,6 +65,10 @@ class TeamsReceiver(Struct, frozen=True):
     def rate_limit_key(self) -> str:
         """The webhook, as a digest."""
         return f"teams:{sha256(self.url.encode()).hexdigest()[:12]}"
+
+    def inspect(self) -> list[Inspection]:
+        """Try whether the server is reached; nothing is posted."""
+        return [inspected(self.url, "Teams")]
 
     def deliver(self, notification: Notification) -> Receipt:
         """Post a card. After an attempt with unknown outcome it may appear twice."""

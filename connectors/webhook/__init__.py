@@ -13,8 +13,9 @@ from engine.errors import UsageError
 from engine.model.addresses import may_carry_secrets
 from engine.model.answers import lines_value
 from engine.model.incidents import Incident
+from engine.model.inspections import Inspection
 from engine.model.notifications import Notification, Receipt
-from engine.posting import json_request, posted
+from engine.posting import inspected, json_request, posted
 
 __all__ = ["WebhookReceiver", "open_receiver"]
 
@@ -60,6 +61,10 @@ class WebhookReceiver(Struct, frozen=True):
     def deliver(self, notification: Notification) -> Receipt:
         """Post `notification`. 2xx is delivered; 400, 410, 413, 415 and 422 are rejected; any other status is tried again."""
         return posted(self._request(notification), "the webhook")
+
+    def inspect(self) -> list[Inspection]:
+        """Try whether the server is reached; nothing is posted."""
+        return [inspected(self.url, "the webhook")]
 
     def _request(self, notification: Notification) -> Request:
         incident, reason = notification.incident, notification.reason.value

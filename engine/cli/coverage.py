@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.cli.mixtures import Namings, undivided
 from engine.cli.output import count
+from engine.cli.strangers import MOST_IDS, SourceTraces, cluster_ids
 from engine.model.incidents import Roster
 from engine.model.matches import ActivitySpan, Match
 from engine.model.quarantine import DeadLetter
@@ -29,18 +31,20 @@ class Coverage(Struct, frozen=True):
         sources: the number of sources with events.
         processes: the number of processes that printed their id, by kind: a noun in the singular.
         gaps: a sentence for each part of the input that was not judged, with reason and remedy.
+        window: the bounds of the time that was judged, in words with a comma before them; empty without bounds.
     """
 
     events: int
     sources: int = 0
     processes: Mapping[str, int] = {}
     gaps: tuple[str, ...] = ()
+    window: str = ""
 
     @property
     def extent(self) -> str:
         """The judged input as text: `2,310 events of 3 brokers`."""
         owners = [count(number, noun) for noun, number in self.processes.items()] or [count(self.sources, "source")]
-        return f"{count(self.events, 'event')} of {' and '.join(owners)}"
+        return f"{count(self.events, 'event')} of {' and '.join(owners)}{self.window}"
 
 
 def without(coverage: Coverage, refused: Sequence[str], quarantined: Sequence[DeadLetter]) -> Coverage:
@@ -65,19 +69,27 @@ class CoverageCollector:
         self._levelled: set[str] = set()
         self.namings = Namings()
         self._bare: dict[str, int] = {}  # events that are not recognised, by source
+        self._times: dict[str, tuple[datetime, datetime]] = {}  # of the first and the last event, by source
+        self._clusters: dict[str, set[str]] = {}  # ids that lines name, by source
 
     def input(self, items: Iterable[Chunk | Progress]) -> Iterator[Chunk | Progress]:
         """Yield `items` unchanged, noting the sources with lines."""
         for item in items:
             if isinstance(item, Chunk) and item.data.strip():
-                self._lines[parent_id(item.source_id)] = None
+                source = parent_id(item.source_id)
+                self._lines[source] = None
+                if len(ids := self._clusters.setdefault(source, set())) < MOST_IDS:
+                    ids.update(cluster_ids(item.data))
             yield item
 
     def findings(self, items: Iterable[CorrelatorInput]) -> Iterator[CorrelatorInput]:
         """Yield `items` unchanged, noting the sources with times."""
         for item in items:
             if isinstance(item, ActivitySpan):
-                self._dated.add(parent_id(item.source_id))
+                source = parent_id(item.source_id)
+                self._dated.add(source)
+                first, last = self._times.get(source, (item.first, item.last))
+                self._times[source] = (min(first, item.first), max(last, item.last))
             elif isinstance(item, Match):
                 self.namings.add(item)
                 self._recognised.add(parent_id(item.source_id))
@@ -92,6 +104,15 @@ class CoverageCollector:
             self._recognised.add(source)
         else:
             self._bare[source] = self._bare.get(source, 0) + 1
+
+    def traces(self) -> list[SourceTraces]:
+        """Return what shows to which collection each source with lines belongs."""
+        times: Mapping[str, tuple[datetime | None, datetime | None]] = {**self._times}
+        undated = (None, None)
+        return [
+            SourceTraces(source, *times.get(source, undated), clusters=frozenset(self._clusters.get(source, ())))
+            for source in self._lines
+        ]
 
     def coverage(self, events: int, rosters: Sequence[Roster], expected: Sequence[str], reported: Iterable[str]) -> Coverage:
         """Return what was judged.

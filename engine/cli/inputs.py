@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ class SourceInput(Struct, frozen=True):
         contents: a line for each file or topic that can be read now.
         errors: what cannot be read.
         reading: of a source with several strategies, which one reads it and what it may miss.
+        absent: the patterns of indices that no index has now.
     """
 
     specs: tuple[SourceSpec, ...]
@@ -53,6 +55,7 @@ class SourceInput(Struct, frozen=True):
     contents: tuple[str, ...]
     errors: tuple[SourceError, ...]
     reading: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
 
 
 class RunSurroundings(Struct, frozen=True):
@@ -103,13 +106,13 @@ def checks() -> Checks:
     return Checks(labels, kafka.check_option)
 
 
-def unreadable(inputs: Sequence[SourceInput], once: bool, dry_run: bool = False) -> list[SourceError]:
+def unreadable(inputs: Sequence[SourceInput], once: bool) -> list[SourceError]:
     """Return the errors of `inputs`, without repetitions of the same text.
 
-    An unbounded run waits for input that is missing and for a cluster that does not answer, so these are no errors for it; a
-    dry run reports clusters that do not answer. Raises SourceMissing when a bounded run has nothing to read.
+    An unbounded run waits for input that is missing and for a cluster that does not answer, so these are no errors for it.
+    Raises SourceMissing when a bounded run has nothing to read.
     """
-    awaited = () if once else (SourceMissing,) if dry_run else (SourceMissing, SourceAway)
+    awaited = () if once else (SourceMissing, SourceAway)
     error_by_text = {str(error): error for source in inputs for error in source.errors if not isinstance(error, awaited)}
     errors = list(error_by_text.values())
     if once and not any(source.contents for source in inputs):
@@ -166,7 +169,7 @@ def _of_kafka(source: SourceSettings, settings: Mapping[str, object], around: Ru
         try:
             partitions = kafka.open_source(spec.settings).count()
         except SourceError as error:
-            errors.append(error)
+            errors.append(_with_near_topic(error, topic, spec) if isinstance(error, SourceMissing) else error)
             specs += [] if settings["final"] else [spec]  # an unbounded run waits for the topic
             continue
         specs.append(spec)
@@ -178,10 +181,17 @@ def _of_kafka(source: SourceSettings, settings: Mapping[str, object], around: Ru
     return SourceInput(tuple(specs), summary, tuple(topics), tuple(errors))
 
 
+def _with_near_topic(error: SourceMissing, topic: str, spec: SourceSpec) -> SourceMissing:
+    """Return `error` with the topic of the cluster whose name is most like `topic`, if one is."""
+    near = get_close_matches(topic, kafka.open_source(spec.settings).topics(), n=1, cutoff=0.75)
+    return SourceMissing(f"{error}; did you mean {near[0]}?") if near else error
+
+
 def _of_elasticsearch(source: SourceSettings, settings: Mapping[str, object], around: RunSurroundings) -> SourceInput:
     options = {"connection": source.connection, "query": source.query, "read_by": source.read_by, "overlap_s": source.overlap_s}
     place = ", ".join(source.connection["urls"])
     specs, patterns, errors, reading, documents = list[SourceSpec](), list[str](), list[SourceError](), list[str](), 0
+    absent: list[str] = []
     for indices in source.indices:
         spec = _spec(source, f"{place} {indices}", {**options, "indices": indices, **settings})
         try:
@@ -192,11 +202,12 @@ def _of_elasticsearch(source: SourceSettings, settings: Mapping[str, object], ar
             continue
         specs.append(spec)
         documents += input.documents
+        absent += [] if input.cluster.indices else [indices]
         names = f"{count(len(input.cluster.indices), 'index', 'indices')} of {input.cluster.server}"
         patterns.append(f"{indices}: {names}, up to {count(input.documents, 'document')} in a first run")
         reading += [f"{indices}: {sentence}" for sentence in (input.choice.sentence, *input.choice.warnings)]
     summary = f"{count(len(patterns), 'pattern')} on {place}, up to {count(documents, 'document')} in a first run"
-    return SourceInput(tuple(specs), summary, tuple(patterns), tuple(errors), tuple(reading))
+    return SourceInput(tuple(specs), summary, tuple(patterns), tuple(errors), tuple(reading), tuple(absent))
 
 
 def _of_connect(source: SourceSettings, settings: Mapping[str, object], around: RunSurroundings) -> SourceInput:

@@ -4,6 +4,7 @@ noted and does not end the scan."""
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,7 +35,7 @@ class Intake:
     """
 
     def __init__(self, paths: Sequence[str], labels: Labels) -> None:
-        search = find(paths)
+        search = find(paths, posts=True)
         self._folder: Path | None = None
         unpacking = Unpacking(self._private_folder)
         staged = [file for path in search.files for file in unpacking.files(path)]
@@ -48,6 +49,7 @@ class Intake:
         repeated = (f"{name}: same content as {first}; read once" for name, first in copies)
         self.notes = [*self.refused, *unpacking.notes, *repeated]
         self._refused, self._notes = tuple(self.refused), tuple(self.notes)
+        self._is_reading, self._stopped = False, threading.Event()
 
     def chunks(self) -> Iterator[Chunk | Progress]:
         """Yield the chunks and progress of every file that can be read, in the order of the arguments."""
@@ -56,8 +58,34 @@ class Intake:
         bytes_before = 0
         with _progress_bar(sum(sizes.values())) as advance:
             for path in self._files:
-                yield from _advancing(self._file(path), advance, bytes_before, sizes[path])
+                yield from self._until_stopped(_advancing(self._file(path), advance, bytes_before, sizes[path]))
                 bytes_before += sizes[path]
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether `stop` was called: what was not read by then is left out."""
+        return self._stopped.is_set()
+
+    def stop(self) -> None:
+        """End the input here; for a handler of a signal. Raises KeyboardInterrupt where a read may wait, which ends it."""
+        self._stopped.set()
+        if self._is_reading:
+            raise KeyboardInterrupt
+
+    def _until_stopped(self, items: Iterator[Chunk | Progress]) -> Iterator[Chunk | Progress]:
+        while not self._stopped.is_set():
+            try:
+                self._is_reading = True
+                item = next(items, None)
+                self._is_reading = False
+            except KeyboardInterrupt:
+                self._is_reading = False
+                if not self._stopped.is_set():
+                    raise
+                return
+            if item is None:
+                return
+            yield item
 
     def lines(self) -> Iterator[RawLine | Progress]:
         """Yield the same input line by line."""

@@ -10,6 +10,7 @@ from engine.cli.report import shown_events
 from engine.cli.triage import Triage
 from engine.model.incidents import Evidence, Incident, RenderedStep, Symptom
 from engine.model.phrases import lasting, moment, named
+from engine.model.placeholders import unfilled_in, why_unfilled
 from engine.model.visible import visible
 from engine.picture import describe
 
@@ -47,6 +48,7 @@ def _incident(incident: Incident) -> str:
         _section("Impact", [plain_text(incident.impact)] if incident.impact else []),
         _section("Timeline", list(_timeline(incident))),
         _section("Fix", [_step(number, step) for number, step in enumerate(incident.fix, 1)]),
+        _section("Fill in", [plain_text(why)] if (why := why_unfilled(unfilled_in(incident))) else []),
         _section("Verify", [code_block(incident.verify, "sh")] if incident.verify else []),
         _section("Proof", [_proof(event) for event in shown_events(incident.evidence)]),
         _section("What it explains", [_symptom(symptom) for symptom in incident.symptoms]),

@@ -31,10 +31,24 @@ def build(
         say: takes a sentence about every failed attempt.
         once: the run is bounded: the waits of routes count as elapsed.
     """
+    policy = policy_of(settings, receivers, once)
+
+    def report(notice: DeliveryNotice) -> None:
+        monitoring.attempted(notice)
+        _report(notice, say)
+
+    def make(store: Store, leads: Callable[[], bool]) -> Notifier:
+        return Notifier(store, policy, receivers, SteadyClock(), report, begin=on_a_thread, leads=leads)
+
+    return NotifierStandby(store, make, monitoring.notifier_stepped)
+
+
+def policy_of(settings: Settings, receivers: Mapping[str, Receiver], once: bool) -> Policy:
+    """Return the policy of a configuration with these open receivers (see build)."""
     edit_capable = frozenset(name for name, receiver in receivers.items() if receiver.edits)
     max_age_s = _max_age_s(settings, once)
     records = frozenset(name for name, receiver in receivers.items() if receiver.records)
-    policy = Policy(
+    return Policy(
         settings.route,
         edit_capable,
         frozenset(),  # the rules of the job are in the store
@@ -46,15 +60,6 @@ def build(
         frozenset(name for name, receiver in receivers.items() if receiver.gathers),
         settings.notify_storm,
     )
-
-    def report(notice: DeliveryNotice) -> None:
-        monitoring.attempted(notice)
-        _report(notice, say)
-
-    def make(store: Store, leads: Callable[[], bool]) -> Notifier:
-        return Notifier(store, policy, receivers, SteadyClock(), report, begin=on_a_thread, leads=leads)
-
-    return NotifierStandby(store, make, monitoring.notifier_stepped)
 
 
 def _max_age_s(settings: Settings, once: bool) -> float:

@@ -22,6 +22,7 @@ from engine.config import (
 )
 from engine.errors import RuntimeMissing, UsageError
 from engine.model.answers import incident_value
+from engine.model.inspections import Inspection
 from engine.model.notifications import Notification
 from engine.ports import Receiver
 
@@ -36,25 +37,20 @@ class RightsReport(Protocol):
         """Return a sentence for each thing that it may not do."""
 
 
+@runtime_checkable
+class InspectableReceiver(Protocol):
+    """A receiver that can be tried without sending anything."""
+
+    def inspect(self) -> Sequence[Inspection]:
+        """Return what was tried and how it went. Never raises."""
+
+
 def open_receivers(settings: tuple[ReceiverSettings, ...], show: Show) -> Mapping[str, Receiver]:
     """Return every receiver by name. Secrets are read here; terminals print by `show`.
 
     Raises UsageError when a secret cannot be read, RuntimeMissing when a package is not installed.
     """
     return {receiver.name: open_receiver(receiver, show) for receiver in settings}
-
-
-def check_receivers(settings: tuple[ReceiverSettings, ...]) -> None:
-    """Open every receiver without using it. Raises UsageError with the problems of all of them, a secret that cannot be read
-    or a package that is not installed."""
-    problems: list[str] = []
-    for receiver in settings:
-        try:
-            open_receiver(receiver, lambda notification: None)
-        except (UsageError, RuntimeMissing) as error:
-            problems.append(str(error))
-    if problems:
-        raise UsageError("; ".join(problems))
 
 
 def open_receiver(settings: ReceiverSettings, show: Show) -> Receiver:

@@ -18,6 +18,7 @@ from engine.model.incidents import Evidence, Incident, RenderedStep, Symptom
 from engine.model.links import Link
 from engine.model.notifications import DIGEST_HEADINGS
 from engine.model.phrases import lasting, moment, named
+from engine.model.placeholders import unfilled_in, why_unfilled
 from engine.model.proof import distinct_events, is_stack_frame
 from engine.model.visible import visible
 
@@ -45,6 +46,7 @@ def render_incident(incident: Incident, width: int = 80, links: Iterable[Link] =
     _prose(page, "Impact", incident.impact, width)
     for number, step in enumerate(incident.fix, 1):
         _step(page, number, step, width)
+    _prose(page, "Fill in", why_unfilled(unfilled_in(incident)), width)
     _block(page, "Verify", _command_lines(incident.verify, width - MARGIN), "green")
     for number, event in enumerate(shown_events(incident.evidence)):
         _proof(page, "Proof" if number == 0 else "", event, width)

@@ -7,11 +7,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from engine.dsl.files import stamps
+from engine.cli.watching import FileWatch
 from engine.errors import RulesError, TocsinError
 from engine.model.rules import Plan
 
-LOOK_EVERY_S = 2.0
 SHOWN = 5  # diagnostics that are reported of files with errors
 
 
@@ -35,28 +34,21 @@ class RuleReloader:
         clock: Callable[[], float] = time.monotonic,
         requested: threading.Event | None = None,
     ) -> None:
-        self._paths, self._load, self._say, self._clock = paths, load, say, clock
+        self._watch, self._load, self._say = FileWatch(paths, clock), load, say
         self._requested = requested or threading.Event()
         self._hash, self._is_valid = plan.hash, True
-        self._loaded_stamps = self._last_stamps = stamps(paths)
-        self._polled_at_s = clock()
 
     def poll(self) -> Plan | None:
         """Return the plan of changed files, once; None while there is no change, or a change with errors."""
         if self._requested.is_set():
             return self._reload()
-        if self._clock() - self._polled_at_s < LOOK_EVERY_S:
+        if not self._watch.has_changed():
             return None
-        self._polled_at_s = self._clock()
-        previous, self._last_stamps = self._last_stamps, stamps(self._paths)
-        if self._last_stamps == self._loaded_stamps or self._last_stamps != previous:
-            return None
-        self._loaded_stamps = self._last_stamps
         return self._load_changed()
 
     def _reload(self) -> Plan | None:
         self._requested.clear()
-        self._loaded_stamps = self._last_stamps = stamps(self._paths)
+        self._watch.take()
         plan = self._load_changed()
         if plan is None and self._is_valid:
             self._say("the rules have been read again: none has changed")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,6 +15,9 @@ from engine.errors import RulesError, UsageError
 from engine.model.diagnostics import Diagnostic
 from engine.model.records import NOBODY, SPEAKS_FOR, Labels
 from engine.model.rules import Plan
+
+if TYPE_CHECKING:
+    from engine.config import Settings
 
 BUILTIN = "builtin"
 
@@ -51,6 +55,22 @@ def open_rulebook(folders: Sequence[Path] | None) -> Rulebook:
             raise
     not_empty(book.plan, paths)
     return replace(book, plan=with_layouts(book.plan))
+
+
+def configured_rule_paths(settings: Settings) -> list[Path]:
+    """Return the folders of the rules of a configuration."""
+    return [path or builtin_rules() for path in settings.rules]
+
+
+def configured_plan(settings: Settings) -> Plan:
+    """Return the plan of a configuration.
+
+    Raises RulesError, and UsageError when there is no rule or when `may_speak_for` of a source names an unknown component.
+    """
+    paths = configured_rule_paths(settings)
+    plan = with_layouts(not_empty(load_cached(paths, overrides=settings.overrides), paths))
+    with_speakers(plan, (source.labels for source in settings.sources))
+    return replace(plan, context={**plan.context, **settings.context}, redaction=settings.redaction)
 
 
 def not_empty(plan: Plan, paths: Sequence[Path]) -> Plan:

@@ -59,3 +59,22 @@ def handle_signals(
         for number, handler in previous.items():
             if signals.ended_by is None or number not in _ENDING:
                 signal.signal(number, handler)  # after a stop the default stays: a traceback would interrupt the end
+
+
+@contextmanager
+def stopping_on_interrupt(stop: Callable[[], None]) -> Iterator[None]:
+    """Have the first Ctrl-C call `stop` while the body runs; the next one interrupts as ever. On other threads than the main
+    one nothing changes."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, previous)
+        stop()
+
+    previous = signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)

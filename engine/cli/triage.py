@@ -12,7 +12,9 @@ from msgspec.structs import replace
 from engine.cache import DiskCache
 from engine.cli.coverage import Coverage, CoverageCollector
 from engine.cli.mixtures import Naming, divided, parts
+from engine.cli.strangers import LogCollection, collections_of, labelled, sentence_about
 from engine.cli.unknown import ERROR_SIGN, UnknownEvents, UnknownLines
+from engine.cli.windows import ALL_TIMES, TimeWindow
 from engine.columns.bounded import Bounded, ReadingCost
 from engine.correlate import correlate
 from engine.incident import MemoryLedger, group, minor
@@ -55,6 +57,7 @@ class Triage(Struct, frozen=True):
         cost: what columns decided, and what the reference read.
         coverage: what was judged, and what was not and why.
         mixtures: by source, the lines in which several brokers name themselves in one stream.
+        collections: the sources in groups that can have nothing to do with each other.
         audit: what the audit of `audited_blocks` blocks found, a text for each difference, without secrets.
     """
 
@@ -71,12 +74,14 @@ class Triage(Struct, frozen=True):
     audit: tuple[str, ...] = ()
     coverage: Coverage = Coverage(0)
     mixtures: Mapping[str, tuple[Naming, ...]] = {}
+    collections: tuple[LogCollection, ...] = ()
 
 
 class _EventCounts:
     """Counts events and matches, and collects unknown events and the matched events at the end of a short piece of log."""
 
-    def __init__(self, redact: Redactor) -> None:
+    def __init__(self, redact: Redactor, window: TimeWindow) -> None:
+        self._window = window
         self.events = self.matches = 0
         self.unknown = UnknownEvents(redact)
         self.coverage = CoverageCollector()
@@ -85,20 +90,38 @@ class _EventCounts:
     def observe(self, event: LogEvent, matches: list[Match]) -> None:
         self.events += 1
         self.matches += sum(not match.rule_id.startswith(COMPONENT_LINE) for match in matches)
-        self.unknown.observe(event, matches)
         self.coverage.observe(event, matches)
+        if event.timestamp is not None and not self._window.holds(event.timestamp):
+            return
+        self.unknown.observe(event, matches)
         if event.level in CALM or self.events > MAX_PICKED:
             self.warned.clear()
         else:
             self.warned |= {(match.source_id, match.number) for match in matches}
 
 
-def triage_again(first: Triage, read: Callable[[], Iterable[Chunk | Progress]], plan: Plan, notes: list[str]) -> Triage:
-    """Return the result of scanning the input that `read` returns once more with its mixtures divided; `first` when it has
-    none, or none that can be divided surely."""
+def triage_again(
+    first: Triage,
+    read: Callable[[], Iterable[Chunk | Progress]],
+    plan: Plan,
+    notes: list[str],
+    *,
+    one_cluster: bool = False,
+    window: TimeWindow = ALL_TIMES,
+) -> Triage:
+    """Return the result of scanning the input that `read` returns once more with its mixtures divided and its collections
+    judged apart; `first` when there is neither.
+
+    Args:
+        one_cluster: all sources are of one cluster, as they are when the caller says which brokers to expect.
+    """
     borders = {source: parts(namings, partial(_lines, read, source), plan) for source, namings in first.mixtures.items()}
     borders = {source: division for source, division in borders.items() if division}
-    return triage(divided(read(), borders), plan, notes) if borders else first
+    apart = first.collections if len(first.collections) > 1 and not (one_cluster or _expected(plan)) else ()
+    if not borders and not apart:
+        return first
+    again = triage(divided(labelled(read(), apart), borders), plan, notes, window=window)
+    return replace(again, notes=(*again.notes, sentence_about(apart))) if apart else again
 
 
 def _lines(read: Callable[[], Iterable[Chunk | Progress]], source: str, begin: int, end: int) -> Iterator[RawLine]:
@@ -110,18 +133,25 @@ def _lines(read: Callable[[], Iterable[Chunk | Progress]], source: str, begin: i
             yield from (line for line in item.lines() if begin <= line.number < end)
 
 
-def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str], audited: bool = False) -> Triage:
+def triage(
+    input: Iterable[Chunk | Progress],
+    plan: Plan,
+    notes: list[str],
+    audited: bool = False,
+    window: TimeWindow = ALL_TIMES,
+) -> Triage:
     """Return the result of scanning `input`: that of the reference pipeline, read in columns where there is enough of it.
 
     Args:
         notes: sentences for the report; `input` may append to them while it is read.
         audited: some of the blocks that columns read are also read by the reference.
+        window: what is outside of it is read, and not judged.
     """
     started_at_s, matcher, ledger = time.perf_counter(), Matcher(plan, DiskCache()), MemoryLedger()
-    counts, quarantine = _EventCounts(matcher.redact), Quarantine(matcher.redact)
+    counts, quarantine = _EventCounts(matcher.redact, window), Quarantine(matcher.redact)
     bounded = Bounded(plan, matcher, counts.observe, (ERROR_SIGN,), quarantine, audited)
     sightings = counts.coverage
-    findings = correlate(sightings.findings(bounded.read(sightings.input(input))), plan, quarantine)
+    findings = correlate(window.within(sightings.findings(bounded.read(sightings.input(input)))), plan, quarantine)
     final = {i.id: i for i in group(findings, plan, ledger, quarantine)}
     reported = sorted((i for i in final.values() if i.status not in OVER), key=worst_first)
     minor_incidents = tuple(_minor(plan, ledger))
@@ -147,6 +177,7 @@ def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str], audi
         audit=tuple(d.sentence(matcher.redact) for d in bounded.audit.differences) if bounded.audit is not None else (),
         coverage=coverage,
         mixtures=sightings.namings.mixtures(),
+        collections=collections_of(sightings.traces()),
     )
 
 

@@ -1,5 +1,6 @@
 """Read tocsin.yml, check it as a whole and turn it into settings. All errors are reported at once, with places in the file."""
 
+from engine.config.advice import advise
 from engine.config.monitoring import HeartbeatSettings, MetricsSettings
 from engine.config.protocols import AlertmanagerSettings, EmailSettings, PagerDutySettings, TeamsSettings
 from engine.config.receivers import (
@@ -10,7 +11,7 @@ from engine.config.receivers import (
     WebhookSettings,
     keeps_record,
 )
-from engine.config.settings import Checks, Settings, SourceSettings, load
+from engine.config.settings import Checks, Examination, Settings, SourceSettings, examine, load
 from engine.config.web import AuthSettings, WebSettings, listen_address
 from engine.secrets import Secret
 
@@ -20,6 +21,7 @@ __all__ = [
     "Checks",
     "ElasticsearchSettings",
     "EmailSettings",
+    "Examination",
     "HeartbeatSettings",
     "MetricsSettings",
     "PagerDutySettings",
@@ -32,6 +34,8 @@ __all__ = [
     "TerminalSettings",
     "WebSettings",
     "WebhookSettings",
+    "advise",
+    "examine",
     "keeps_record",
     "listen_address",
     "load",

@@ -34,7 +34,7 @@ class EndpointEntry(Strict):
     credentials: ClassVar[tuple[frozenset[str], ...]] = (frozenset(("user", "password")), frozenset())
     needs: ClassVar[str] = "needs both `user` and `password`, or neither"
 
-    url: Annotated[list[str], BeforeValidator(_addresses)]
+    url: Annotated[list[str], BeforeValidator(_addresses, json_schema_input_type=str | list[str])]
     user: Text | None = None
     password: SecretText | None = None
     ca: SecretText | None = None
@@ -43,8 +43,9 @@ class EndpointEntry(Strict):
     @model_validator(mode="before")
     @classmethod
     def _has_credentials(cls, value: Any) -> Any:
-        keys = value.keys() & frozenset[str]().union(*cls.credentials) if isinstance(value, dict) else set()
-        if keys not in cls.credentials:
+        if not isinstance(value, dict) or value.keys() - cls.model_fields.keys():
+            return value  # an unknown key is reported, and may be meant for one that is missing
+        if value.keys() & frozenset[str]().union(*cls.credentials) not in cls.credentials:
             help = "leave them out if the server needs no credentials"
             raise finding_error(Code.RECEIVER_SHAPE, cls.needs, help)
         return value

@@ -29,4 +29,4 @@ def validated_by(parse: Callable[[str], object], code: Code, expected: str, exam
             raise finding_error(code, f"`{value}` is not {expected}", example) from None
         return value
 
-    return BeforeValidator(check)
+    return BeforeValidator(check, json_schema_input_type=str)

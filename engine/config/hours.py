@@ -50,7 +50,7 @@ def _range(parse_number: Callable[[str], int], expected: str) -> BeforeValidator
             )
         return range_
 
-    return BeforeValidator(parse)
+    return BeforeValidator(parse, json_schema_input_type=str)
 
 
 def _weekday(text: str) -> int:
@@ -81,7 +81,9 @@ def _minute(value: Any) -> int:
     return int(hours) * 60 + int(minutes)
 
 
-Minute = Annotated[int, BeforeValidator(_minute)]
+Minute = Annotated[
+    int, BeforeValidator(_minute, json_schema_input_type=Annotated[str, Field(pattern="^[0-2][0-9]:[0-5][0-9]$")])
+]
 Weekdays = Annotated[MinuteRange, _range(_weekday, "a day of the week, or two as in monday:friday")]
 Days = Annotated[MinuteRange, _range(_day, "a day of the month, or two as in 1:5 or -3:-1")]
 Months = Annotated[MinuteRange, _range(_month, "a month, or two as in january:march or 1:3")]

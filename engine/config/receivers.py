@@ -131,12 +131,13 @@ class SlackEntry(Strict):
     @model_validator(mode="before")
     @classmethod
     def _is_one_of_two(cls, value: Any) -> Any:
-        keys = {"channel", "token", "webhook_url"} & value.keys() if isinstance(value, dict) else {"webhook_url"}
-        if keys not in ({"channel", "token"}, {"webhook_url"}):
+        if not isinstance(value, dict) or value.keys() - cls.model_fields.keys():
+            return value  # an unknown key is reported, and may be meant for one that is missing
+        if {"channel", "token", "webhook_url"} & value.keys() not in ({"channel", "token"}, {"webhook_url"}):
             raise finding_error(
                 Code.RECEIVER_SHAPE, "needs either `channel` and `token`, or `webhook_url`", "docs/notifications.md"
             )
-        if "app_token" in value and "webhook_url" in keys:
+        if "app_token" in value and "webhook_url" in value:
             raise finding_error(
                 Code.RECEIVER_SHAPE, "`app_token` needs `channel` and `token`: a webhook can only post", "docs/notifications.md"
             )

@@ -22,7 +22,7 @@ def _matcher(value: Any) -> Any:
         raise finding_error(Code.BAD_MATCHER, str(error), "operators: = != =~ !~") from None
 
 
-MatcherText = Annotated[Any, BeforeValidator(_matcher)]
+MatcherText = Annotated[Any, BeforeValidator(_matcher, json_schema_input_type=str)]
 
 
 class RouteEntry(Strict):
@@ -91,7 +91,8 @@ def route_tree(
 ) -> Route:
     """Return the route tree of `entry`.
 
-    A branch inherits receiver and timings from the route above it, but not its time intervals, as in Alertmanager.
+    A branch inherits receiver and timings from the route above it, but not its time intervals, as in Alertmanager. Names that
+    `intervals` lacks are left out; they are reported elsewhere.
     """
     own = entry.receiver or receiver
     timings = Timings(
@@ -101,6 +102,18 @@ def route_tree(
     )
     matchers: tuple[LabelMatcher, ...] = tuple(entry.matchers)
     branches = tuple(route_tree(branch, own, intervals, timings) for branch in entry.routes)
-    muting = tuple(intervals[name] for name in entry.mute_time_intervals)
-    hours = Hours(muting, tuple(intervals[name] for name in entry.active_time_intervals))
+    muting = tuple(intervals[name] for name in entry.mute_time_intervals if name in intervals)
+    hours = Hours(muting, tuple(intervals[name] for name in entry.active_time_intervals if name in intervals))
     return Route(own, matchers, timings, entry.continue_, branches, hours)
+
+
+def receivers_of(route: Route) -> frozenset[str]:
+    """Return the receivers that a route or one below it names or inherits."""
+    own = frozenset((route.receiver,))
+    return own.union(*(receivers_of(branch) for branch in route.routes))
+
+
+def hours_of(route: Route) -> frozenset[str]:
+    """Return the names of the time intervals that a route or one below it uses."""
+    own = frozenset(interval.name for interval in (*route.hours.mute, *route.hours.active))
+    return own.union(*(hours_of(branch) for branch in route.routes))

@@ -267,7 +267,7 @@ def _store_url(value: Any) -> Any:
 class StoreEntry(Strict):
     """the incident store: its address, and the reference to its password"""
 
-    url: Annotated[Text, BeforeValidator(_store_url)]
+    url: Annotated[Text, BeforeValidator(_store_url, json_schema_input_type=str)]
     password: SecretText | None = None
 
     @model_validator(mode="before")
@@ -278,7 +278,10 @@ class StoreEntry(Strict):
         return value
 
 
-StoreSetting = Annotated[StoreEntry, BeforeValidator(lambda value: {"url": value} if isinstance(value, str) else value)]
+StoreSetting = Annotated[
+    StoreEntry,
+    BeforeValidator(lambda value: {"url": value} if isinstance(value, str) else value, json_schema_input_type=str | StoreEntry),
+]
 
 
 class ClusterEntry(Strict):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec.structs import replace
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from engine.config.faults import finding_error
 from engine.dsl.codes import Code
@@ -59,9 +59,10 @@ def _address(value: Any) -> Any:
     return value
 
 
-SecretText = Annotated[Any, BeforeValidator(_secret)]
+_Reference = Annotated[str, Field(pattern="^(env|file):.")]
+SecretText = Annotated[Any, BeforeValidator(_secret, json_schema_input_type=_Reference)]
 ProtectedAddress = Annotated[str, BeforeValidator(_protected)]
-Address = Annotated[Any, BeforeValidator(_address)]
+Address = Annotated[Any, BeforeValidator(_address, json_schema_input_type=str)]
 
 
 def placed(secret: Secret | None, folder: Path) -> Secret | None:

@@ -52,6 +52,7 @@ BUILTIN = "builtin"
 TERMINAL = "terminal"
 DEFAULT_STORE = ".tocsin/tocsin.db"
 DEFAULT_SCOPE = "default"
+_NO_PATH = ["\0"]  # stands for the sources of a file that has none without errors
 
 LabelCheck = Callable[[str], str | None]  # the template of a label -> error message; None: valid
 OptionCheck = Callable[[str, str], str | None]  # name and value of an option -> error message; None: valid
@@ -131,25 +132,60 @@ class Settings(Struct, frozen=True):
     links: LinkTargets  # targets of the links in messages and on pages of incidents
 
 
+class Examination(Struct, frozen=True):
+    """A configuration with everything that is wrong in it.
+
+    Attributes:
+        settings: those of the parts without errors; None when nothing of the file can be used.
+        whole_sources: whether `settings` has every source of the file.
+        report: the errors so far; later checks add to it. Its lines may hold secrets (see `findings`).
+    """
+
+    settings: Settings | None
+    whole_sources: bool
+    document: RuleDocument
+    report: Report
+
+    def findings(self) -> tuple[Diagnostic, ...]:
+        """Return all findings by place in the file, without secrets."""
+        return tuple(_without_secrets(finding) for finding in self.report.all())
+
+
 def load(path: Path, checks: Checks = NO_CHECKS) -> Settings:
     """Load the settings in `path`.
 
     Raises UsageError when the file cannot be read, and ConfigError with every finding when it has errors.
+    """
+    examination = examine(path, checks)
+    errors = [finding for finding in examination.findings() if finding.level is Level.ERROR]
+    if errors or examination.settings is None:
+        raise ConfigError(errors)
+    return examination.settings
+
+
+def examine(path: Path, checks: Checks = NO_CHECKS) -> Examination:
+    """Return the settings in `path` as far as they are right, and all errors.
+
+    Raises UsageError when the file cannot be read.
     """
     try:
         data = path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path}: the configuration cannot be read ({error.strerror}); name one with -c FILE") from None
     document, report = read(str(path), data)
-    config = check(document, report, ConfigFile, {"sources": [{"type": "files", "paths": ["-"]}]}) if not report.all() else None
-    overrides: Mapping[str, Override] = {}
-    if config is not None:
-        _check_references(config, document, report, checks)
-        overrides = {rule: override(rule, entry, document, report) for rule, entry in config.overrides.items()}
-    errors = [_without_secrets(finding) for finding in report.all() if finding.level is Level.ERROR]
-    if errors or config is None:
-        raise ConfigError(errors)
-    return _settings(config, path.parent, overrides)
+    if report.all():
+        return Examination(None, False, document, report)
+    config = check(document, report, ConfigFile, {"sources": [{"type": "files", "paths": _NO_PATH}]})
+    if config is None:
+        return Examination(None, False, document, report)
+    _check_references(config, document, report, checks)
+    overrides = {rule: override(rule, entry, document, report) for rule, entry in config.overrides.items()}
+    settings = _settings(config, path.parent, overrides)
+    is_missing = [source.paths for source in config.sources if isinstance(source, FilesEntry)] == [_NO_PATH]
+    if is_missing:
+        settings = replace(settings, sources=())
+    whole = not is_missing and document.whole(("sources",), settings.sources)
+    return Examination(settings, whole, document, report)
 
 
 def _without_secrets(finding: Diagnostic) -> Diagnostic:

@@ -68,6 +68,10 @@ class Dispatch:
         self._opened: defaultdict[str, deque[tuple[datetime, tuple[str, str]]]] = defaultdict(deque)  # own messages: storm keys
         self._singles: defaultdict[str, deque[datetime]] = defaultdict(deque)  # times of minor incidents' own messages
 
+    def use(self, receivers: Mapping[str, Receiver]) -> None:
+        """Send to `receivers` from now on; attempts in flight end as they began."""
+        self._receivers = receivers
+
     def send(self, planner: Planner) -> int:
         """Start every attempt that can start now; return the number of deliveries meanwhile. Raises StoreError."""
         self._gather(planner)
@@ -94,7 +98,8 @@ class Dispatch:
                 continue
             if is_late and not self._is_late_success(flight, receipt):
                 continue
-            self._pace.spend(self._receivers[flight.entry.receiver].rate_limit_key, receipt.messages, self._clock.now())
+            if (receiver := self._receivers.get(flight.entry.receiver)) is not None:  # else it is not configured any more
+                self._pace.spend(receiver.rate_limit_key, receipt.messages, self._clock.now())
             self._settle(flight, receipt, planner)
             deliveries += receipt.state is DeliveryState.DELIVERED
         return deliveries

@@ -8,14 +8,15 @@ the one before was sending as `sending`, and resumes it as unsure (resuming.py).
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from msgspec import Struct
 
 from engine.deliver.notifier import Notifier
+from engine.deliver.planning import Policy
 from engine.errors import StoreAway, StoreError
-from engine.ports import Say
+from engine.ports import Receiver, Say
 from engine.store import Store
 from engine.store.keeping import LeaseKeeper, this_process
 from engine.store.leases import Lease
@@ -77,6 +78,13 @@ class NotifierStandby:
     def __init__(self, store: Store, make: MakeNotifier, on_look: Callable[[], None] = _ignore) -> None:
         self._store, self._make, self._on_look = store, make, on_look
         self._notifier: Notifier | None = None
+        self._configuration: tuple[Policy, Mapping[str, Receiver]] | None = None  # in place of those that `make` has
+
+    def reconfigure(self, policy: Policy, receivers: Mapping[str, Receiver]) -> None:
+        """Replace policy and receivers of the notifier, now or when it leads; may be called from any thread."""
+        self._configuration = (policy, receivers)
+        if (notifier := self._notifier) is not None:
+            notifier.reconfigure(policy, receivers)
 
     def wake(self) -> None:
         """Wake the notifier, if it leads, for its next step now; may be called from any thread."""
@@ -112,8 +120,14 @@ class NotifierStandby:
 
     def _drain(self, wait: Callable[[float], None], say: Say) -> tuple[int, int]:
         with leading(self._store) as leadership:
-            notifier = self._make(leadership.store, leadership.is_valid)
+            notifier = self._made(leadership)
             return notifier.drain(wait, say), notifier.backlog()
+
+    def _made(self, leadership: Leadership) -> Notifier:
+        self._notifier = notifier = self._make(leadership.store, leadership.is_valid)
+        if self._configuration is not None:  # read after the notifier is set: `reconfigure` does the two the other way round
+            notifier.reconfigure(*self._configuration)
+        return notifier
 
     def _lead(self, stop: threading.Event, say: Say, followed: str) -> str:
         """Lead until `stop` is set; return at once the process that leads when there is one, else nothing."""
@@ -121,8 +135,7 @@ class NotifierStandby:
             with leading(self._store) as leadership:
                 if followed:
                     say(f"{followed} sends no notifications any more: this process does now")
-                self._notifier = self._make(leadership.store, leadership.is_valid)
-                self._notifier.run(stop, say, self._on_look)
+                self._made(leadership).run(stop, say, self._on_look)
                 return ""
         except FollowedNotifier as other:
             self._on_look()

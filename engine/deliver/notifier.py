@@ -65,6 +65,7 @@ class Notifier:
         self._planner = Planner(store, self._book, policy, self._in_flight.has)
         self._dispatch = Dispatch(self._book, receivers, clock, Pace(interval_s), self._in_flight, on_notice, leads)
         self._deliveries = 0
+        self._configuration: tuple[Policy, Mapping[str, Receiver]] | None = None  # for the next step
         self._remarks: list[str] = []
         if self._book.ahead > TOLERANCE:
             self._remarks.append(
@@ -77,6 +78,7 @@ class Notifier:
 
         Raises StoreError; call it again then, nothing is lost.
         """
+        self._take_configuration()
         self._check_clock()
         self._take_finished()
         self._dispatch.expire_attempts(self._planner)
@@ -85,6 +87,11 @@ class Notifier:
         self._dispatch.refresh(self._planner)
         deliveries, self._deliveries = self._deliveries, 0
         return deliveries
+
+    def reconfigure(self, policy: Policy, receivers: Mapping[str, Receiver]) -> None:
+        """Replace policy and receivers from the next step on; may be called from any thread."""
+        self._configuration = (policy, receivers)
+        self.wake()
 
     def wake(self) -> None:
         """Wake the loop for its next step now; may be called from any thread."""
@@ -135,6 +142,11 @@ class Notifier:
     def backlog(self) -> int:
         """Return the number of entries that wait or are in flight."""
         return self._book.backlog
+
+    def _take_configuration(self) -> None:
+        if self._configuration is not None:
+            (self._planner.policy, receivers), self._configuration = self._configuration, None
+            self._dispatch.use(receivers)
 
     def _take_finished(self) -> None:
         self._book.flush()

@@ -10,6 +10,7 @@ class Code(Enum):
 
     1xx: the file and its YAML. 2xx: its structure. 3xx: detections and patterns. 4xx: expressions and templates.
     5xx: rules among each other. 6xx: advice of `rules lint`. 7xx: the configuration.
+    8xx: advice on the configuration.
     """
 
     FILE_UNREADABLE = ("TOC101", "The file or folder cannot be read, or is not UTF-8 text.")
@@ -118,6 +119,14 @@ class Code(Enum):
     BAD_STORE = ("TOC722", "The incident store is not at an address like this.")
     BAD_AUTH = ("TOC730", "The pages cannot tell by these settings who may see and change them.")
 
+    UNKNOWN_LABEL = ("TOC801", "A matcher names a label that no incident has.")
+    UNKNOWN_VALUE = ("TOC802", "A matcher names a value that its label never has.")
+    UNREACHED_ROUTE = ("TOC803", "A route is never reached.")
+    IDLE_CONTINUE = ("TOC804", "`continue` has no effect on a route.")
+    UNUSED_RECEIVER = ("TOC805", "No route and no fallback leads to a receiver.")
+    UNUSED_INTERVAL = ("TOC806", "No route uses a time interval.")
+    UNUSED_CLUSTER = ("TOC807", "No source belongs to a cluster.")
+
     @property
     def id(self) -> str:
         """The stable code, e.g. TOC101."""
@@ -131,4 +140,4 @@ class Code(Enum):
     @property
     def is_warning(self) -> bool:
         """Whether the finding is advice, which does not stop loading."""
-        return self.id.startswith("TOC6")
+        return self.id.startswith(("TOC6", "TOC8"))

@@ -46,8 +46,8 @@ _CONDITION: Mapping[str, Any] = {
 def rule_schema() -> Mapping[str, Any]:
     """Return the schema of a rule file with a description of every key."""
     schema = RuleFile.model_json_schema(by_alias=True, mode="validation")
-    definitions = {name: _described(name, definition) for name, definition in schema.pop("$defs").items()}
-    root = _described("RuleFile", schema)
+    definitions = {name: described(definition, MEANINGS[name]) for name, definition in schema.pop("$defs").items()}
+    root = described(schema, MEANINGS["RuleFile"])
     root["properties"]["detection"] |= _DETECTION
     definitions["CorrelationEntry"]["properties"]["condition"] |= _CONDITION
     one_of = [{"required": ["detection"]}, {"required": ["correlation"]}]
@@ -74,9 +74,11 @@ def models(model: type[BaseModel] = RuleFile) -> Mapping[str, type[BaseModel]]:
     return by_name
 
 
-def _described(name: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a generated object schema with the meanings of its keys added and its titles removed."""
-    properties = {key: {**_loosened(value), "description": MEANINGS[name][key]} for key, value in schema["properties"].items()}
+def described(schema: dict[str, Any], meanings: Mapping[str, str]) -> dict[str, Any]:
+    """Return a generated object schema with the `meanings` of its keys added and its titles removed."""
+    properties = {
+        key: {**_loosened(value), "description": meanings[key]} for key, value in schema.get("properties", {}).items()
+    }
     return {**{key: value for key, value in schema.items() if key != "title"}, "properties": properties}
 
 

@@ -22,7 +22,7 @@ M = TypeVar("M", bound=BaseModel)
 TAG = "type="  # prefix of the tags of a schema's unions; pydantic adds them to error locations, though no document has them
 
 _KINDS = {"string": "text", "list": "a list", "tuple": "a list", "dict": "a map", "model": "a map"}
-_ROUNDS = 4
+_ROUNDS = 8  # a wrong value may leave a map that is wrong without it, and so on outwards
 _BARE = re.compile(r"-{0,2}[A-Za-z_./][\w./=-]*")  # words that YAML takes as text without quotes
 
 

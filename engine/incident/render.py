@@ -1,8 +1,8 @@
 """Renders runbooks with their values filled in: prose, settings, and commands to paste into a shell.
 
-A missing value is `?` in prose, or the alternative that the rule gives, and `${name:?}` in settings and commands: it is
-visible, and a shell refuses to run it. A value from a log is used in a command only if it fits the characters of its type;
-else it counts as missing.
+A missing value is `<name>` in prose, or the alternative that the rule gives, and `${name:?}` in settings and commands: it is
+visible, and a shell refuses to run it. A step whose file needs a missing value says what to find out instead of writing the
+file. A value from a log is used in a command only if it fits the characters of its type; else it counts as missing.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from msgspec import Struct
 from engine.model.configs import printed_as
 from engine.model.expressions import UNKNOWN, Environment, Expression, Result, evaluate, names
 from engine.model.incidents import RenderedStep
+from engine.model.placeholders import placeholder, unfilled
 from engine.model.rules import HOST, OMITTED, Hole, Rule, Step, Template
 
-MISSING = "?"
 FEW = 5  # steps that are shown when none may fit
 MOST_CHOICES = 1000  # combinations of captured values that the condition of a step is evaluated for
 MAX_VALUE_CHARS = 249  # Kafka's own limit on topic names (org.apache.kafka.common.internals.Topic.MAX_NAME_LENGTH)
@@ -103,12 +103,18 @@ def step(fix_step: Step, environment: Environment, settings: Mapping[str, str] |
         settings: the settings that the process runs with, as in Alert.settings; a step that sets one of them shows its present
             value.
     """
+    files = {name: setting(value, environment) for name, value in fix_step.file.items()}
+    do = prose(fix_step.do, environment) + _now(fix_step, settings or {})
+    if lacking := unfilled(files.values()):
+        words_ = " and ".join(name.replace("_", " ") for name in lacking)
+        do = f"{do}. Find out first, as these lines do not tell it: {words_}; then write {', '.join(files)}"
+        files = {}
     return RenderedStep(
-        do=prose(fix_step.do, environment) + _now(fix_step, settings or {}),
+        do=do,
         where=fix_step.where,
         set={name: setting(value, environment) for name, value in fix_step.set.items()},
         also={name: setting(value, environment) for name, value in fix_step.also.items()},
-        file={name: setting(value, environment) for name, value in fix_step.file.items()},
+        file=files,
         run=command(fix_step.run, environment),
         changes_state=fix_step.changes_state,
     )
@@ -166,7 +172,7 @@ def _prose_value(hole: Hole, environment: Environment) -> str:
     values = (evaluate(expression, environment) for expression in (hole.expression, *hole.others))
     value = next((value for value in values if value is not UNKNOWN and value != ""), UNKNOWN)
     if value is UNKNOWN:
-        return hole.instead or MISSING
+        return hole.instead or f"<{_name_of(hole, environment).replace('_', ' ')}>"
     if isinstance(value, list | tuple):
         return ", ".join(_plain(item) for item in value)
     return _in_unit(hole.unit, value)
@@ -201,9 +207,13 @@ def _fits(text: str, charset: str) -> bool:
 
 
 def _placeholder(hole: Hole, environment: Environment) -> str:
+    return placeholder(_name_of(hole, environment))
+
+
+def _name_of(hole: Hole, environment: Environment) -> str:
+    """Return the name of the value that `hole` lacks, as a word."""
     mentioned = sorted(names(hole.expression), key=lambda name: (name in environment, name))
-    name = re.sub(r"\W", "_", mentioned[0].partition(".")[0]) if mentioned else "value"
-    return f"${{{name}:?}}"
+    return re.sub(r"\W", "_", mentioned[0].partition(".")[0]) if mentioned else "value"
 
 
 def _argument(template: Template, environment: Environment) -> str:

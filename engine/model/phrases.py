@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 
 def moment(at: datetime) -> str:
-    """Return a time to the second, as `2022-10-05 12:00:00 UTC`."""
-    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+    """Return a time to the second with the name of its zone, as `2022-10-05 12:00:00 UTC`."""
+    return f"{at:%Y-%m-%d %H:%M:%S} {at.tzname() or 'UTC'}"
 
 
 def lasting(span: timedelta) -> str:

@@ -7,6 +7,7 @@ from engine.route.floods import Candidate, flood_digest, is_minor, overflow, urg
 from engine.route.hours import hours_change_at, in_interval, mute_reason, muted_by_hours
 from engine.route.matchers import MatcherError, holds, parse_matcher
 from engine.route.muting import muted_by
+from engine.route.reach import covers, excludes_all, words_of
 from engine.route.recording import needs_recording, recorded_changes
 from engine.route.storms import decide_storm, in_order, is_of, is_storm, storm_digest, storm_id, storm_keys, storming
 from engine.route.tree import Target, route, routing_labels
@@ -17,9 +18,11 @@ __all__ = [
     "Decision",
     "MatcherError",
     "Target",
+    "covers",
     "decide_notification",
     "decide_storm",
     "digest",
+    "excludes_all",
     "flood_digest",
     "holds",
     "hours_change_at",
@@ -44,4 +47,5 @@ __all__ = [
     "storm_keys",
     "storming",
     "urgency",
+    "words_of",
 ]

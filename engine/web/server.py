@@ -88,7 +88,8 @@ def listen_anywhere(host: str, port: int, key: str = "web.listen") -> Listener:
         server_socket.listen(BACKLOG)
     except OSError as error:
         server_socket.close()
-        raise ListenError(_unavailable(_authority(host, port), key, error)) from None
+        in_use = error.errno == errno.EADDRINUSE
+        raise ListenError(_unavailable(_authority(host, port), key, error), in_use=in_use) from None
     return Listener(server_socket, host, int(server_socket.getsockname()[1]))
 
 

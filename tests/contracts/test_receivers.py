@@ -14,7 +14,9 @@ from msgspec.structs import replace
 from connectors import alertmanager, email, pagerduty, slack, teams, webhook
 from connectors.memory import MemoryReceiver
 from connectors.terminal import TerminalReceiver
+from engine.cli.receiving import InspectableReceiver
 from engine.model.answers import incident_value
+from engine.model.diagnostics import Level
 from engine.model.incidents import Evidence, Symptom
 from engine.model.notifications import DeliveryState, Notification, Reason, Receipt
 from engine.ports import Receiver
@@ -97,6 +99,15 @@ def test_marks_survive_the_store_and_a_second_telling_uses_them(kind: str, serve
     again = receiver.deliver(Notification(incident(status="resolved"), Reason.RESOLVED, "resolved", marks))
     assert again.state is DeliveryState.DELIVERED
     assert dict(again.marks or {}).get("ts") == marks.get("ts")
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"memory", "terminal"}))
+def test_a_receiver_is_tried_without_sending(kind: str) -> None:
+    with KINDS[kind].stand_in() as running:
+        receiver = KINDS[kind].open(running)
+        assert isinstance(receiver, InspectableReceiver)
+        assert [inspection.level for inspection in receiver.inspect() if inspection.level is Level.ERROR] == []
+    assert [inspection.level for inspection in receiver.inspect()][:1] == [Level.ERROR], "nobody is there any more"
 
 
 # behaviour: state, unsure, after_s

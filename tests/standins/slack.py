@@ -29,6 +29,8 @@ class SlackStandIn(HttpStandIn):
         self.hooks: list[tuple[dict[str, str], dict[str, Any]]] = []
         self.echoes = True  # an answer has the message as it was posted
         self.granted: list[str] = list(SCOPES)
+        self.strange: set[str] = set()  # the channels that the app is not in
+        self.archived: set[str] = set()
         self._clock = -1
         self._vanishing = False
 
@@ -82,7 +84,7 @@ class SlackStandIn(HttpStandIn):
         return StandInReply(200, answer, {"X-OAuth-Scopes": ",".join(self.granted)})
 
     def _auth_test(self, said: dict[str, Any]) -> dict[str, Any]:
-        return {"ok": True, "user": "tocsin"}
+        return {"ok": True, "user": "tocsin", "team": "Stand-in"}
 
     def _chat_postMessage(self, said: dict[str, Any]) -> dict[str, Any]:
         channel = CHANNELS.get(str(said["channel"]).removeprefix("#"), said["channel"])
@@ -118,8 +120,19 @@ class SlackStandIn(HttpStandIn):
         return {"ok": False, "error": "message_not_found"}
 
     def _conversations_list(self, said: dict[str, Any]) -> dict[str, Any]:
-        channels = [{"id": id_, "name": name} for name, id_ in CHANNELS.items()]
+        needed = "channels:read" if said.get("types") == "public_channel" else "groups:read"
+        if needed not in self.granted:
+            return {"ok": False, "error": "missing_scope", "needed": needed}
+        channels = [self._channel(name) for name in CHANNELS]
         return {"ok": True, "channels": channels if said.get("types") == "public_channel" else []}
+
+    def _conversations_info(self, said: dict[str, Any]) -> dict[str, Any]:
+        names = [name for name, id_ in CHANNELS.items() if id_ == said["channel"]]
+        return {"ok": True, "channel": self._channel(names[0])} if names else {"ok": False, "error": "channel_not_found"}
+
+    def _channel(self, name: str) -> dict[str, Any]:
+        state = {"is_member": name not in self.strange, "is_archived": name in self.archived, "is_private": False}
+        return {"id": CHANNELS[name], "name": name, **state}
 
     def _conversations_history(self, said: dict[str, Any]) -> dict[str, Any]:
         found = [m for m in self.messages if m["channel"] == said["channel"] and not m.get("thread_ts")]

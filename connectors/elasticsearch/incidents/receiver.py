@@ -25,11 +25,13 @@ from connectors.elasticsearch.connection import (
 from connectors.elasticsearch.incidents.documents import change_document, change_id, incident_document, incident_id
 from connectors.elasticsearch.incidents.indices import VERSION, VERSION_KEY, index_body, index_template, mappings
 from connectors.elasticsearch.incidents.outcomes import Superseded, receipt_of, refused
+from engine.model.inspections import Inspection, fault
 from engine.model.notifications import DeliveryState, Notification, Reason, Receipt
 
 __all__ = ["ElasticsearchReceiver", "open_receiver"]
 
 ANSWER_S = 20.0
+INSPECTED_S = 5.0
 AT_ONCE = 200  # documents of one request
 PRUNE_EVERY_S, PRUNE_FOR_S, PRUNE_AT_ONCE = 3600.0, 5.0, 500
 ABSENT, DENIED = 404, 403
@@ -97,6 +99,17 @@ class ElasticsearchReceiver:
         except (ApiError, TransportError) as error:
             return self._failed(error)
         return receipt
+
+    def inspect(self) -> list[Inspection]:
+        """Try the connection, the credentials and the right to see the indices; nothing is created or written."""
+        client = self._client.options(ignore_status=ABSENT, request_timeout=INSPECTED_S)
+        try:
+            present = [name for name in self._names if client.indices.get_mapping(index=name).meta.status != ABSENT]
+        except (ApiError, TransportError) as error:
+            return [fault(explained(error, self._place))]
+        absent = [name for name in self._names if name not in present]
+        creation = f"; {', '.join(absent)} will be created" if absent else ""
+        return [Inspection(f"Elasticsearch at {self._place} answers{creation}; nothing was written")]
 
     def _write(self, notification: Notification) -> Receipt:
         now = self._now()

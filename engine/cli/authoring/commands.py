@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +19,7 @@ from engine.dsl import load_valid
 from engine.errors import RuntimeMissing, UsageError
 from engine.model.visible import visible
 
+MODELINE, SCHEMA_FILE = "# yaml-language-server: $schema=", "rule.schema.json"
 MAX_EVENTS = 5  # that `explain` shows
 
 
@@ -51,7 +53,8 @@ def new_rule(
         print(draft.text, end="")
     else:
         path = out / f"{draft.id}.yml"
-        _write_new(path, draft.text)
+        _write_new(path, f"{MODELINE}{SCHEMA_FILE}\n{draft.text}")
+        _write_schema(out / SCHEMA_FILE)
         print(f"wrote {path}")
         notes.append(f"replace what begins with WRITE: in it, then: tocsin rules lint --rules {out}")
     for note in notes:
@@ -115,6 +118,14 @@ def print_schema() -> None:
     from engine.dsl.json_schema import rule_schema  # noqa: PLC0415
 
     print(json.dumps(rule_schema(), ensure_ascii=False, indent=2))
+
+
+def _write_schema(path: Path) -> None:
+    """Write the schema that editors check rules by; a folder where that is not possible is no error."""
+    from engine.dsl.json_schema import rule_schema  # noqa: PLC0415
+
+    with suppress(OSError):
+        path.write_text(json.dumps(rule_schema(), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
 def explain_code(

@@ -6,12 +6,15 @@ import json
 import re
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+-]*")
+_UNPRINTABLE = re.compile(r"[^\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _PRINTABLE = re.compile(r"[\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*")
 
 
 def scalar(text: str) -> str:
     """Return `text` as a scalar on one line: plain where that is safe, else in double quotes."""
-    return text if _PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=not _PRINTABLE.fullmatch(text))
+    if _PLAIN.fullmatch(text):
+        return text
+    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False))
 
 
 def entry(key: str, text: str, indent: int = 0) -> str:

@@ -9,16 +9,20 @@ import typer
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.cli.desk import listening_to_people
 from engine.cli.inputs import checks
+from engine.cli.live_configuration import LiveNotifications, LiveReceivers
 from engine.cli.monitoring import Monitoring
 from engine.cli.notifying import build, running_notifier, show_notification
 from engine.cli.receiving import open_receivers
 from engine.cli.signals import handle_signals
 from engine.config import load
 from engine.errors import StoreAway
+from engine.model.notifications import Notification
 from engine.store import Store
 from engine.store.outage import until_back
 
 app = typer.Typer()
+
+LOOK_S = 0.5  # between two looks at the signals and at the configuration
 
 HELP = """\
 Notify the receivers of a configuration of the incidents in its store, as `tocsin run` does beside its job. Several can run with
@@ -38,7 +42,7 @@ Exit codes: 0 ended by Ctrl-C or SIGTERM, 2 usage or bad configuration, 3 failur
 def notify(config: ConfigOption = DEFAULT_CONFIG) -> None:
     """Send the notifications of `config`; the help text is HELP."""
     settings = load(config, checks())
-    receivers = open_receivers(settings.receivers, lambda notification: show_notification(notification, _say))
+    receivers = open_receivers(settings.receivers, _show)
     with handle_signals(_say, "what is being sent is finished") as signals:
         try:
             store = until_back(lambda: Store.open(settings.store), signals.stop.wait, _say)
@@ -50,9 +54,15 @@ def notify(config: ConfigOption = DEFAULT_CONFIG) -> None:
         monitoring = Monitoring(settings, store, has_job=False)
         notifier = build(store, settings, receivers, _say, False, monitoring)
         people = listening_to_people(settings, receivers, store, notifier.wake, _say)
+        live = LiveNotifications(config, settings, LiveReceivers(settings, receivers, notifier, _show), _say, signals.reload)
         with monitoring.running(_say), people, running_notifier(notifier, _say):
-            signals.stop.wait()
+            while not signals.stop.wait(LOOK_S):
+                live.poll()
         store.close()
+
+
+def _show(notification: Notification) -> None:
+    show_notification(notification, _say)
 
 
 def _say(sentence: str) -> None:

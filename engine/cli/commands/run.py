@@ -13,22 +13,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec.structs import replace
 
+from engine.cli.checking.configuration import check_configuration
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.cli.desk import listening_to_people
 from engine.cli.exits import BY_SIGNAL, FAILURE, FOUND, NOTHING_FOUND
 from engine.cli.inputs import SourceInput, checks, open_input, surroundings, unreadable
+from engine.cli.live_configuration import LiveConfiguration, LiveReceivers
 from engine.cli.monitoring import Monitoring
 from engine.cli.notifying import build, drain, running_notifier, show_notification
 from engine.cli.output import count
-from engine.cli.receiving import check_receivers, open_receivers
+from engine.cli.receiving import open_receivers
 from engine.cli.resuming import ConfiguredSource, resumed
-from engine.cli.rule_reloading import RuleReloader
-from engine.cli.rulebook import not_empty, with_layouts, with_speakers
+from engine.cli.rulebook import configured_plan
 from engine.cli.signals import Signals, handle_signals
 from engine.config import Settings, load
 from engine.deliver import NotifierStandby
-from engine.dsl import builtin_rules, load_cached
 from engine.errors import SourceError, StoreAway, StoreError, StoreLost
+from engine.model.notifications import Notification
 from engine.model.rules import Plan
 from engine.rights import keep_private, narrow
 from engine.spark.fence import Fence, refuse_lost_store
@@ -50,9 +51,10 @@ HELP = """\
 Watch the logs that a configuration names and send one notification for each incident, and another only when its status, cause
 or severity changes, or after hours in which it stays open. `route` and `receivers` set who is notified and after which waits
 (docs/notifications.md); with --once the waits count as elapsed. Needs Java 17 or newer. Offsets are stored in a checkpoint next
-to the incident store, so a restart continues where the run ended. Changed rule files are loaded while it runs; as long as they
-have errors, it reports these and continues with the rules before. SIGHUP loads them at once, SIGQUIT shows what every thread
-is doing, SIGTERM and Ctrl-C end the run (a second one at once). Only one run at a time can use a store and a checkpoint.
+to the incident store, so a restart continues where the run ended. Changed rule files and a changed configuration are taken up
+while it runs; as long as they have errors, it reports these and continues with those before, and it says which keys need a
+restart. SIGHUP reads them at once, SIGQUIT shows what every thread is doing, SIGTERM and Ctrl-C end the run (a second one at
+once). Only one run at a time can use a store and a checkpoint.
 `tocsin job` and `tocsin notify` are its two parts, for two machines.
 
 \b
@@ -65,6 +67,7 @@ Examples:
 Exit codes: 0 nothing sent, 1 (--once) notifications sent, 2 usage or bad rules or
 configuration, 3 failure, or some input could not be read. Live runs end with 0;
 with --once a run that is stopped before its end has 130 (Ctrl-C) or 143.
+With --dry-run they are those of tocsin config check.
 """
 
 
@@ -72,7 +75,7 @@ with --once a run that is stopped before its end has 130 (Ctrl-C) or 143.
 def run(
     config: ConfigOption = DEFAULT_CONFIG,
     once: Annotated[bool, typer.Option("--once", help="Read the present input, notify, and end.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, print what would be read, and end.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="The same as tocsin config check.")] = False,
 ) -> None:
     """Run the job of `config` with the notifier beside it; the help text is HELP."""
     watch(config, once, dry_run, notify=True)
@@ -80,31 +83,38 @@ def run(
 
 def watch(config: Path, once: bool, dry_run: bool, notify: bool) -> None:
     """Run the job of `config`, with the notifier beside it if `notify`, and exit with its code."""
+    if dry_run:
+        result = check_configuration(config, once, notify=notify)
+        print("\n".join(result.lines()))
+        raise typer.Exit(result.exit_code)
     settings = load(config, checks())
-    plan = _plan(settings)
+    plan = configured_plan(settings)
     around = surroundings(settings)
     sources = [open_input(source, once, around) for source in settings.sources]
     resumed_sources = resumed(_configured(settings, sources), around.offsets)
-    errors = _check(sources, once, dry_run)
+    errors = _check(sources, once)
     check_runtime()
-    if dry_run:
-        if notify:
-            check_receivers(settings.receivers)
-        _announce(settings, plan, sources, resumed_sources)
-        raise typer.Exit(FAILURE if errors else NOTHING_FOUND)
     for sentence in (*_reading(sources), *resumed_sources):
         _say(sentence)
     with handle_signals(_say) as signals:
-        notified = _run(settings, plan, sources, once, signals, notify)
+        notified = _run(config, settings, plan, sources, once, signals, notify)
     if once and signals.ended_by is not None:
         raise typer.Exit(BY_SIGNAL + signals.ended_by)
     raise typer.Exit(FAILURE if errors else FOUND if notified and once else NOTHING_FOUND)
 
 
-def _run(settings: Settings, plan: Plan, sources: Sequence[SourceInput], once: bool, signals: Signals, notify: bool) -> int:
+def _run(
+    config: Path,
+    settings: Settings,
+    plan: Plan,
+    sources: Sequence[SourceInput],
+    once: bool,
+    signals: Signals,
+    notify: bool,
+) -> int:
     """Run the job, with the notifier beside it if `notify`; return how many notifications a bounded run sent at its end."""
     _keep_private(settings)
-    receivers = open_receivers(settings.receivers, lambda notification: show_notification(notification, _say)) if notify else {}
+    receivers = open_receivers(settings.receivers, _show) if notify else {}
     refuse_lost_store(settings.store.path, settings.checkpoint)
     started_at_s = time.perf_counter()
     try:
@@ -120,6 +130,10 @@ def _run(settings: Settings, plan: Plan, sources: Sequence[SourceInput], once: b
             monitoring = Monitoring(settings, store, has_notifier=notify)
             notifier = build(store, settings, receivers, _say, once, monitoring) if notify else None
             job = _job(settings, plan, sources, once, signals, notifier, fence, monitoring)
+            live = LiveConfiguration(
+                config, settings, plan, LiveReceivers(settings, receivers, notifier, _show), _say, signals.reload
+            )
+            job = job if once else replace(job, renewed=live.renewed)
             people = (
                 nullcontext()
                 if once or notifier is None
@@ -155,7 +169,6 @@ def _job(
     fence: Fence,
     monitoring: Monitoring,
 ) -> Job:
-    reloader = RuleReloader(_rule_paths(settings), plan, lambda: _plan(settings), _say, requested=signals.reload)
     return Job(
         sources=[spec for source in sources for spec in source.specs],
         plan=plan,
@@ -169,7 +182,6 @@ def _job(
         retention_s=settings.retention_s,
         on_batch=lambda report: _report(report, notifier, monitoring),
         on_trigger=monitoring.triggered,
-        renewed=(lambda: None) if once else reloader.poll,
         stop=signals.stop,
         fence=fence,
     )
@@ -221,24 +233,9 @@ def _keep_private(settings: Settings) -> None:
             _say(sentence)
 
 
-def _plan(settings: Settings) -> Plan:
-    """Return the plan of the configuration.
-
-    Raises RulesError, and UsageError when there is no rule or when `may_speak_for` of a source names an unknown component.
-    """
-    paths = _rule_paths(settings)
-    plan = with_layouts(not_empty(load_cached(paths, overrides=settings.overrides), paths))
-    with_speakers(plan, (source.labels for source in settings.sources))
-    return replace(plan, context={**plan.context, **settings.context}, redaction=settings.redaction)
-
-
-def _rule_paths(settings: Settings) -> list[Path]:
-    return [path or builtin_rules() for path in settings.rules]
-
-
-def _check(sources: Sequence[SourceInput], once: bool, dry_run: bool) -> list[SourceError]:
+def _check(sources: Sequence[SourceInput], once: bool) -> list[SourceError]:
     """Report the errors of `sources` and return them. Raises SourceMissing when a bounded run has nothing to read."""
-    errors = unreadable(sources, once, dry_run)
+    errors = unreadable(sources, once)
     for error in errors:
         _say(str(error))
     return errors
@@ -247,20 +244,6 @@ def _check(sources: Sequence[SourceInput], once: bool, dry_run: bool) -> list[So
 def _configured(settings: Settings, sources: Sequence[SourceInput]) -> list[ConfiguredSource]:
     pairs = zip(settings.sources, sources, strict=True)
     return [ConfiguredSource(spec.name, setting.start is not None) for setting, source in pairs for spec in source.specs]
-
-
-def _announce(settings: Settings, plan: Plan, sources: Sequence[SourceInput], resumed_sources: Sequence[str]) -> None:
-    """Print what a run would read, write and notify."""
-    print(f"rules     {len(plan.signatures)} signatures, {len(plan.correlations)} correlations")
-    for setting, source in zip(settings.sources, sources, strict=True):
-        print(f"source    {setting.type} of cluster {setting.scope}: {source.summary}")
-        for line in (*source.contents, *source.reading):
-            print(f"          {line}")
-    print(f"store     {settings.store}")
-    print(f"offsets   {settings.checkpoint}")
-    for sentence in resumed_sources:
-        print(f"          {sentence}")
-    print(f"receivers {', '.join(receiver.name for receiver in settings.receivers)}")
 
 
 def _report(report: BatchReport, notifier: NotifierStandby | None, monitoring: Monitoring) -> None:
@@ -272,6 +255,10 @@ def _report(report: BatchReport, notifier: NotifierStandby | None, monitoring: M
         _say(f"batch {report.batch}: {count(report.lines, 'line')}, {count(report.incidents, 'incident')} new or changed")
     if report.incidents and notifier is not None:
         notifier.wake()
+
+
+def _show(notification: Notification) -> None:
+    show_notification(notification, _say)
 
 
 def _say(sentence: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
@@ -15,17 +15,22 @@ from msgspec.structs import replace
 
 from engine.cli.answer import document
 from engine.cli.coverage import without
-from engine.cli.exits import BAD_REQUEST, FAILURE, FOUND, NOTHING_FOUND
+from engine.cli.exits import BAD_REQUEST, FAILURE, FOUND, INTERRUPTED, NOTHING_FOUND
 from engine.cli.how_read import audit_report, reading_cost
 from engine.cli.intake import Intake
 from engine.cli.output import print_json
 from engine.cli.overview import render_triage
 from engine.cli.rulebook import Rulebook, open_rulebook, with_roster
+from engine.cli.signals import stopping_on_interrupt
 from engine.cli.terminal import show
 from engine.cli.triage import Triage, triage, triage_again
+from engine.cli.windows import TimeWindow, shown_in, window_of
 from engine.errors import UsageError
-from engine.model.redaction import Redaction
+from engine.model.rules import Plan
 from engine.model.visible import visible
+
+if TYPE_CHECKING:
+    from engine.config import Settings
 
 app = typer.Typer()
 
@@ -42,7 +47,8 @@ HELP = """\
 Read log files with the rules and tell what broke, since when, why, what proves it, and what to do.
 
 Takes plain and compressed files (gz, zst, xz, bz2), tar and zip archives, directories (searched for logs; Markdown, YAML and
-hidden files are left out), and - for standard input. UTF-16 and cp949 are recognised.
+hidden files are left out), and - for standard input. UTF-16 and cp949 are recognised, and so are the output of grep -rH,
+Markdown with fences, and answers of Elasticsearch's _search and of Loki's API.
 Logs of brokers, Connect, clients, `docker logs` and exports may be mixed: everything is placed at its own time.
 --rules may be given more than once; the word `builtin` stands for the built-in rules.
 
@@ -51,9 +57,10 @@ Examples:
   tocsin scan server.log connect.log
   tocsin scan /var/log/kafka --tz Asia/Seoul --roster 1,2,3
   tocsin scan /var/lib/docker/containers /var/log/pods
-  tocsin scan support-bundle.tar.gz
+  tocsin scan support-bundle.tar.gz --bootstrap kafka-1:9092
   docker logs kafka-connect 2>&1 | tocsin scan -
   tocsin scan server.log --rules builtin --rules ./my-rules
+  tocsin scan logs/ --since 2022-10-05T16:00 --until 2022-10-05T18:00 --tz Asia/Seoul
   tocsin scan logs/ --format json | jq '.incidents[].title'
   tocsin scan logs/ --html report.html
   tocsin scan logs/ --format markdown > incident.md
@@ -62,7 +69,8 @@ Examples:
 \b
 Exit codes: 0 nothing found in all of the input, 1 incidents found, 2 usage or
 bad rules, 3 some input could not be read or judged: no all-clear. With 2 and 3
-the rest is read and reported all the same.
+the rest is read and reported all the same. Ctrl-C ends the input and reports
+what was found until then (130); a second one ends at once.
 """
 
 
@@ -71,7 +79,14 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files, directories, or - for standard input.")],
     rules: Annotated[list[Path] | None, typer.Option(metavar="DIR", help="Rules to use instead of the built-in ones.")] = None,
     roster: Annotated[str, typer.Option(metavar="1,2,3", help="Broker ids that must be heard from.")] = "",
+    bootstrap: Annotated[str, typer.Option(metavar="HOST:PORT", help="The bootstrap servers, for the commands of fixes.")] = "",
+    connect_url: Annotated[str, typer.Option(metavar="URL", help="Connect's REST API, for the commands of fixes.")] = "",
     tz: Annotated[str, typer.Option(metavar="ZONE", help="Time zone of stamps that name none.")] = "UTC",
+    since: Annotated[str, typer.Option(metavar="TIME", help="Judge what is later: 2h (back from now), 2022-10-05T17:00.")] = "",
+    until: Annotated[str, typer.Option(metavar="TIME", help="Judge what is earlier.")] = "",
+    display_tz: Annotated[
+        str, typer.Option(metavar="ZONE", help="Zone in which times are shown; that of --tz if not given.")
+    ] = "",
     format: Annotated[
         ScanFormat, typer.Option("--format", help="Text to read, JSON, or Markdown for a ticket.")
     ] = ScanFormat.TEXT,
@@ -80,7 +95,8 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
     ] = None,
     label: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A label for every line.")] = None,
     config: Annotated[
-        Path | None, typer.Option("-c", "--config", metavar="FILE", help="A configuration: its `redact` says what is hidden.")
+        Path | None,
+        typer.Option("-c", "--config", metavar="FILE", help="A configuration: its `redact` and `clusters` are used."),
     ] = None,
     stats: Annotated[bool, typer.Option("--stats", help="Print how the input was read, on standard error.")] = False,
     audit: Annotated[
@@ -92,18 +108,23 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
     book = open_rulebook(rules)
     plan = with_roster(book.plan, roster)
     if config is not None:
-        plan = replace(plan, redaction=_redaction(config))
+        settings = _settings(config)
+        plan = replace(plan, redaction=settings.redaction, context={**plan.context, **settings.context})
+    given = {"bootstrap": bootstrap, "connect_url": connect_url}
+    plan = replace(plan, context={**plan.context, **{name: value for name, value in given.items() if value}})
+    shown_zone = ZoneInfo(_zone(display_tz, "--display-tz") if display_tz else labels["timezone"])
+    window = window_of(since, until, ZoneInfo(labels["timezone"]), datetime.now(UTC))
     intake = Intake(paths, labels)
-    answer = triage(intake.chunks(), plan, intake.notes, audit)
-    if answer.mixtures and intake.repeatable:
-        answer = triage_again(answer, intake.chunks, plan, intake.notes)
+    answer = _judged(intake, plan, window, audit, one_cluster="cluster" in labels)
     answer = replace(answer, notes=(*answer.notes, *(f"{path}: not used; its rules have errors" for path in book.left_out)))
-    answer = replace(answer, coverage=without(answer.coverage, intake.refused, answer.quarantined))
+    judged = "" if window.is_open else f", {window.sentence(shown_zone)}"
+    answer = replace(answer, coverage=replace(without(answer.coverage, intake.refused, answer.quarantined), window=judged))
     _report_problems(book, intake, answer)
     for sentence in (*(reading_cost(answer.cost) if stats else ()), *(audit_report(answer) if audit else ())):
         print(f"tocsin: {visible(sentence)}", file=sys.stderr)
     if html is not None:
         _write_html(html, answer)
+    answer = answer if format is ScanFormat.JSON else _shown_in(answer, shown_zone)
     if format is ScanFormat.JSON:
         print_json(document(answer))
     elif format is ScanFormat.MARKDOWN:
@@ -112,7 +133,28 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
         print(render_markdown(answer), end="")
     else:
         show(lambda width: render_triage(answer, width))
-    raise typer.Exit(_exit_code(book, intake, answer))
+    raise typer.Exit(INTERRUPTED if intake.is_stopped else _exit_code(book, intake, answer))
+
+
+def _judged(intake: Intake, plan: Plan, window: TimeWindow, audit: bool, one_cluster: bool) -> Triage:
+    """Return the result of scanning the input, up to the first Ctrl-C."""
+    with stopping_on_interrupt(intake.stop):
+        answer = triage(intake.chunks(), plan, intake.notes, audit, window)
+    if intake.is_stopped:
+        stopped = "the scan was stopped: what was not read by then is not judged; run it again for the rest"
+        return replace(answer, coverage=replace(answer.coverage, gaps=(stopped, *answer.coverage.gaps)))
+    if intake.repeatable:
+        return triage_again(answer, intake.chunks, plan, intake.notes, one_cluster=one_cluster, window=window)
+    return answer
+
+
+def _shown_in(answer: Triage, zone: ZoneInfo) -> Triage:
+    """Return `answer` with the times of its incidents in `zone`."""
+    shown = {
+        name: tuple(shown_in(incident, zone) for incident in getattr(answer, name))
+        for name in ("incidents", "pending", "minor")
+    }
+    return replace(answer, **shown)
 
 
 def _write_html(path: Path, answer: Triage) -> None:
@@ -126,11 +168,11 @@ def _write_html(path: Path, answer: Triage) -> None:
         raise UsageError(f"{path}: the report cannot be written there ({error.strerror})") from None
 
 
-def _redaction(config: Path) -> Redaction:
-    """Return the redaction settings of `config`. Raises UsageError and ConfigError."""
+def _settings(config: Path) -> Settings:
+    """Return the settings of `config`. Raises UsageError and ConfigError."""
     from engine.config import load  # noqa: PLC0415  (imports pydantic, which a scan without a configuration does not need)
 
-    return load(config).redaction
+    return load(config)
 
 
 def _report_problems(book: Rulebook, intake: Intake, answer: Triage) -> None:
@@ -160,9 +202,9 @@ def _labels(pairs: Sequence[str]) -> dict[str, str]:
     return {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
 
 
-def _zone(name: str) -> str:
-    """Return `name`. Raises UsageError when it is no time zone."""
+def _zone(name: str, option: str = "--tz") -> str:
+    """Return `name`, the value of `option`. Raises UsageError when it is no time zone."""
     try:
         return ZoneInfo(name).key
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise UsageError(f"--tz takes a zone such as Europe/Berlin or UTC, not: {name}") from None
+        raise UsageError(f"{option} takes a zone such as Europe/Berlin or UTC, not: {name}") from None

@@ -73,7 +73,7 @@ def test_a_broker_of_the_roster_that_prints_nothing_while_others_do_is_an_incide
     document = json.loads(capsys.readouterr().out)
     assert code == 1
     assert [incident["labels"]["broker"] for incident in document["incidents"]] == ["9"]
-    assert document["coverage"] == {"events": 146, "sources": 3, "processes": {"broker": 3}, "gaps": []}
+    assert document["coverage"] == {"events": 146, "sources": 3, "processes": {"broker": 3}, "gaps": [], "window": ""}
 
 
 def test_what_cannot_be_read_takes_the_all_clear_from_the_rest(capsys: pytest.CaptureFixture[str]) -> None:

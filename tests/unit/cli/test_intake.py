@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gc
 import gzip
+import io
 import json
 import tarfile
 import zipfile
@@ -13,6 +14,7 @@ from engine.cli import intake as module
 from engine.cli.intake import Intake
 from engine.cli.main import main
 from engine.model.records import RawLine
+from engine.ports import Chunk
 from tests.containers import make_docker_log
 
 
@@ -114,3 +116,36 @@ def test_a_folder_without_logs_says_what_it_skipped(tmp_path: Path) -> None:
     (sentence,) = Intake([str(tmp_path)], {}).refused
     reason = "Markdown, YAML and hidden files are read only when they are named"
     assert sentence == f"{tmp_path}: holds no log files (3 files were skipped: {reason})"
+
+
+def sources_of(*paths: str) -> dict[str, bytes]:
+    """Return what a scan reads of each source."""
+    texts: dict[str, bytes] = {}
+    for item in Intake(paths, {}).chunks():
+        if isinstance(item, Chunk):
+            texts[item.source_id] = texts.get(item.source_id, b"") + item.data
+    return texts
+
+
+def test_what_comes_through_a_pipe_is_unpacked_and_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = b"[2023-02-03 02:05:02,285] ERROR something broke (x.Y)\n"
+    found = b"a/server.log:" + line + b"b/server.log:" + line.replace(b"02,285", b"03,285")
+    for data, sources in (
+        (found, ["stdin/a/server.log", "stdin/b/server.log"]),
+        (gzip.compress(line), ["stdin"]),
+        (line.decode().encode("utf-16"), ["stdin"]),
+        (b"Help!\n\n```\n" + line + b"```\n", ["stdin"]),
+        (line, ["stdin"]),
+    ):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data))))
+        texts = sources_of("-")
+        assert sorted(texts) == sources
+        assert all(text.strip().endswith(b"ERROR something broke (x.Y)") for text in texts.values())
+
+
+def test_posts_are_read_in_a_folder_without_logs_only(tmp_path: Path) -> None:
+    (tmp_path / "post.md").write_text("It broke:\n```\n2023-02-03 02:05:02 ERROR bad\n```\n")
+    (tmp_path / "prose.md").write_text("nothing in here\n")
+    assert [*sources_of(str(tmp_path))] == [f"{tmp_path}/post.md"]
+    (tmp_path / "server.log").write_text("2023-02-03 02:05:02 ERROR bad\n")
+    assert [*sources_of(str(tmp_path))] == [f"{tmp_path}/server.log"]

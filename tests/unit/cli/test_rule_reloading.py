@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli.rule_reloading import LOOK_EVERY_S, RuleReloader
+from engine.cli.rule_reloading import RuleReloader
+from engine.cli.watching import LOOK_EVERY_S
 from engine.dsl import load
 
 RULE = "id: {0}\ntitle: t\nseverity: info\ncomponent: any\ndetection: {{seen: something bad, condition: seen}}\n"

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from engine.cli.inputs import checks
-from engine.config import load
+from engine.config import advise, examine, load
+from engine.dsl import builtin_rules, load_cached
 from engine.dsl.codes import Code
 from engine.errors import ConfigError
 
@@ -18,10 +19,16 @@ HEADING = "# file code line column: what loading each file beside this one finds
 
 
 def findings(path: Path) -> list[str]:
-    """Return file, code, line and column of everything that is wrong in a configuration."""
-    with pytest.raises(ConfigError) as wrong:
-        load(path, checks())
-    return [f"{path.name} {each.code} {each.line} {each.column}" for each in wrong.value.diagnostics]
+    """Return file, code, line and column of everything that is wrong in a configuration; advice too where it is named so."""
+    if path.name.startswith("advice-"):
+        examination = examine(path, checks())
+        advise(examination, load_cached([builtin_rules()]))
+        diagnostics = examination.findings()
+    else:
+        with pytest.raises(ConfigError) as wrong:
+            load(path, checks())
+        diagnostics = wrong.value.diagnostics
+    return [f"{path.name} {each.code} {each.line} {each.column}" for each in diagnostics]
 
 
 def test_finds_exactly_what_is_wrong_and_where(golden: Callable[[str, str], None]) -> None:

@@ -26,7 +26,7 @@ _OR_NOTHING = Hole(NameExpression("nobody"), instead=OMITTED)
         (text("needs ", hole("size", "human"), " (", hole("size", "bytes"), ")"), "needs 1.07 MiB (1,125,872)"),
         (text("after ", hole("limit_ms", "ms")), "after 5 min"),
         (text("on ", hole("topic"), " at ", hole("offsets.all")), "on AAAA.BBBB-C at 3, 4"),
-        (text("by ", hole("nobody")), "by ?"),
+        (text("by ", hole("nobody")), "by <nobody>"),
         (
             text(Hole(NameExpression("nobody"), instead="Somebody"), " and ", Hole(NameExpression("topic"), instead="a topic")),
             "Somebody and AAAA.BBBB-C",
@@ -167,3 +167,14 @@ def test_a_step_says_what_a_setting_is_now() -> None:
     settings = {"ProducerConfig max.request.size": "1048576", "ConsumerConfig max.poll.records": "500"}
     assert step(given, {}, settings).do == "Raise it (now max.request.size=1048576)"
     assert step(given, {}).do == "Raise it"
+
+
+def test_a_file_that_cannot_be_filled_in_is_not_written_and_says_what_is_missing() -> None:
+    content = text('{"topic": "', hole("topic"), '", "partition": ', hole("lone_partition"), "}")
+    fix_step = Step(do=text("Give it replicas"), file={"plan.json": content}, run=(text("apply"), text("plan.json")))
+    rendered = step(fix_step, {"topic": "orders"})
+    assert (rendered.file, rendered.run) == ({}, "apply plan.json")
+    assert rendered.do == (
+        "Give it replicas. Find out first, as these lines do not tell it: lone partition; then write plan.json"
+    )
+    assert step(fix_step, {"topic": "orders", "lone_partition": 3}).file == {"plan.json": '{"topic": "orders", "partition": 3}'}

@@ -62,9 +62,11 @@ def test_a_draft_becomes_a_rule_that_passes_its_tests(
     code, out, err = run(capsys, "new", pasted, "--out", mine, "--goodlog", goodlog)
     assert (code, out) == (0, f"wrote {mine / 'not-enough-replicas.yml'}\n")
     assert "known already: broker-not-enough-replicas" in err
+    assert (mine / "not-enough-replicas.yml").read_text().startswith("# yaml-language-server: $schema=rule.schema.json\n")
+    assert json.loads((mine / "rule.schema.json").read_text())["required"]
     assert run(capsys, "test", "--rules", mine)[:2] == (0, "2 of 2 tests of 1 rule passed\n")
     found = json.loads(run(capsys, "lint", "--rules", mine, "--format", "json")[1])
-    assert [(each["code"], each["line"]) for each in found] == [("TOC612", 14), ("TOC612", 15), ("TOC612", 17)]
+    assert [(each["code"], each["line"]) for each in found] == [("TOC612", 15), ("TOC612", 16), ("TOC612", 18)]
     shown = json.loads(run(capsys, "show", "not-enough-replicas", "--rules", mine, "--format", "json")[1])
     assert shown["rule"]["entity"] == ["cluster", "topic", "partition"]
     assert (shown["severity"], shown["component"]) == ("high", "broker")

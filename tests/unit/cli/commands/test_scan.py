@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -369,3 +370,33 @@ def test_a_page_needs_no_package_of_the_store_or_of_a_server(log: Path, tmp_path
     done = subprocess.run([sys.executable, "-c", code, "scan", str(log), "--html", str(page)], check=False, capture_output=True)
     assert (done.returncode, done.stderr) == (1, b"")
     assert page.exists()
+
+
+def test_values_of_the_installation_fill_in_the_commands(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["scan", str(log)])
+    assert "${connect_url:?}: scan --bootstrap HOST:PORT" in " ".join(capsys.readouterr().out.split())
+    given = ("--bootstrap", "kafka-9:9092", "--connect-url", "http://connect-9:8083")
+    (tmp_path / "tocsin.yml").write_text(
+        "sources: [{type: files, paths: [a]}]\nclusters: {prod: {bootstrap: 'kafka-9:9092', connect_url: 'http://connect-9:8083'}}\n"
+    )
+    for arguments in (given, ("-c", str(tmp_path / "tocsin.yml"), "--label", "cluster=prod")):
+        main(["scan", str(log), *arguments])
+        out = capsys.readouterr().out
+        assert "--bootstrap-server kafka-9:9092" in out
+        assert "http://connect-9:8083/connectors" in out
+        assert "Fill in" not in out
+
+
+def test_ctrl_c_reports_what_was_found_until_then(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "engine.cli.main", "scan", "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write(TROUBLE * 2000)  # more than a pipe holds: when all is written, it is being read
+        process.stdin.flush()
+        process.send_signal(signal.SIGINT)
+        assert process.stdout is not None
+        out, err = process.stdout.read(), process.stderr.read()
+    assert process.returncode == 130, err
+    assert b"was stopped: what was not read by then is not judged" in b" ".join(out.split())
+    assert b"Traceback" not in err

@@ -1,0 +1,156 @@
+"""Turns what other programs print of logs into the logs: the output of `grep -rH`, Markdown with fences, answers of
+Elasticsearch's `_search` and of Loki's API. Pure.
+
+Each function takes the whole content and returns the text of each log in it, by a name that is empty when there is only one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from engine.shipping import FILE, HOST, named, value_at
+
+Split = Callable[[str], Mapping[str, str]]
+
+MOST_CHARACTERS = 256 << 20  # of a content that is taken as a whole
+_FEW = 40  # lines by which the output of grep is recognised
+_OF_PATHS = r"[^\s:\[\]{}\"'|=,;()<>]*"  # no date, level or class in front of a message is one
+_PATH = rf"(?:[A-Za-z]:[\\/])?(?=[^\s:]*[A-Za-z]{{2}}){_OF_PATHS}(?:[/\\]{_OF_PATHS}|\.(?:log|out|txt)[\w.-]*)"
+_FOUND = re.compile(rf"(?P<path>{_PATH}):(?:\d+:(?!\d\d[:.]))?(?P<line>.*)")
+_STAMP = re.compile(r"\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|\b(?:INFO|WARN|ERROR|FATAL)\b")
+_FENCE = re.compile(r"\s{0,3}(?P<mark>`{3,}|~{3,})[^`]*$")
+_MARKDOWN = (".md", ".markdown")
+
+
+def split_of(head: str, name: str) -> Split | None:
+    """Return the function for a content that begins with `head`, a file called `name`; None when it is a log as it is."""
+    start = head.lstrip()
+    if start.startswith("{") and '"hits"' in head and ('"took"' in head or '"_source"' in head):
+        return of_search
+    if start.startswith("{") and '"resultType"' in head and '"streams"' in head:
+        return of_loki
+    if is_markdown(head, name):
+        return of_markdown
+    return of_grep if is_grep_output(head) else None
+
+
+def is_markdown(head: str, name: str) -> bool:
+    """Return whether a content is Markdown with fences: it has one, and is called so or begins with prose."""
+    lines = head.splitlines()
+    fences = [number for number, line in enumerate(lines) if _FENCE.match(line)]
+    if not fences:
+        return False
+    return name.lower().endswith(_MARKDOWN) or not any(_STAMP.search(line) for line in lines[: fences[0]])
+
+
+def of_markdown(content: str) -> Mapping[str, str]:
+    """Return the lines within fences; every other line is empty, so that the numbers of lines stay."""
+    kept: list[str] = []
+    mark = ""
+    for line in content.split("\n"):
+        fence = _FENCE.match(line)
+        if mark and fence is not None and fence["mark"].startswith(mark):
+            mark = ""
+            kept.append("")
+        elif not mark and fence is not None:
+            mark = fence["mark"]
+            kept.append("")
+        else:
+            kept.append(line if mark else "")
+    return {"": "\n".join(kept)}
+
+
+def is_grep_output(head: str) -> bool:
+    """Return whether all of the first lines have the path of a file in front, as `grep -rH` prints it, and most are of logs."""
+    lines = [line for line in head.split("\n")[:_FEW][: -1 if head.count("\n") < _FEW else None] if line and line != "--"]
+    matches = [match for line in lines if (match := _FOUND.match(line)) is not None]
+    if len(matches) < 2:
+        return False
+    paths = {match["path"] for match in matches}
+    others = [line for line in lines if _FOUND.match(line) is None and not line.startswith(tuple(f"{path}-" for path in paths))]
+    return not others and 2 * sum(_STAMP.search(match["line"]) is not None for match in matches) > len(matches)
+
+
+def of_grep(content: str) -> Mapping[str, str]:
+    """Return the lines of each file without its path and their numbers; lines of context (`-A`, `-B`, `-C`) are lines too."""
+    texts: dict[str, list[str]] = {}
+    waiting: list[str] = []  # context in front of the first line that names its file for sure
+    path = ""
+    for line in content.split("\n"):
+        if line in ("", "--"):
+            continue
+        if (match := _FOUND.match(line)) is not None:
+            path = match["path"]
+            texts.setdefault(path, []).extend(_without_path(early, path) for early in waiting if early.startswith(f"{path}-"))
+            waiting = []
+            texts[path].append(match["line"])
+        elif path and line.startswith(f"{path}-"):
+            texts[path].append(_without_path(line, path))
+        else:
+            waiting.append(line)
+    return {name: "\n".join([*lines, ""]) for name, lines in texts.items()}
+
+
+def _without_path(line: str, path: str) -> str:
+    return re.sub(r"\A\d+-(?=.)", "", line[len(path) + 1 :])
+
+
+def of_search(content: str) -> Mapping[str, str]:
+    """Return the documents of each file in the answers of `_search`, a line each, by their time and place in the file.
+
+    Raises ValueError when `content` is not such an answer.
+    """
+    documents: dict[str, list[tuple[str, int, str]]] = {}
+    for hit in (hit for answer in _values(content) for hit in _hits(answer)):
+        document = hit.get("_source") or {key: _single(value) for key, value in (hit.get("fields") or {}).items()}
+        if document:
+            host, file = named(document, HOST), named(document, FILE)
+            place = value_at(document, "log.offset")
+            order = (str(value_at(document, "@timestamp") or ""), place if isinstance(place, int) else 0)
+            name = f"{host}:{file}" if host and file else host or file
+            line = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+            documents.setdefault(name, []).append((*order, line))
+    return {
+        name: "".join(f"{line}\n" for *_, line in sorted(rows, key=lambda row: row[:2])) for name, rows in documents.items()
+    }
+
+
+def _hits(answer: Any) -> Iterator[Mapping[str, Any]]:
+    for part in [answer, *(answer.get("responses") or [])] if isinstance(answer, dict) else []:
+        hits = part.get("hits") if isinstance(part, dict) else None
+        rows = hits.get("hits") if isinstance(hits, dict) else None
+        yield from (row for row in rows or [] if isinstance(row, dict))
+
+
+def _single(value: Any) -> Any:
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+def of_loki(content: str) -> Mapping[str, str]:
+    """Return the lines of each stream in the answers of Loki's API, each behind its stamp, by their time.
+
+    Raises ValueError when `content` is not such an answer.
+    """
+    texts: dict[str, list[tuple[int, str]]] = {}
+    for answer in _values(content):
+        data = answer.get("data") if isinstance(answer, dict) else None
+        for stream in (data.get("result") or []) if isinstance(data, dict) else []:
+            labels: Mapping[str, str] = stream.get("stream") or {}
+            name = next((labels[key] for key in ("filename", "pod", "container", "unit", "app", "job") if key in labels), "")
+            rows = texts.setdefault(name, [])
+            rows += [(int(value[0]), f"{value[0]}\t{str(value[1]).rstrip()}\n") for value in stream.get("values") or []]
+    return {name: "".join(line for _, line in sorted(rows, key=lambda row: row[0])) for name, rows in texts.items()}
+
+
+def _values(content: str) -> Iterator[Any]:
+    """Yield the JSON values that `content` consists of. Raises ValueError."""
+    decoder, at = json.JSONDecoder(), 0
+    while at < len(content):
+        blank = re.compile(r"\s*").match(content, at)
+        at = blank.end() if blank is not None else at
+        if at < len(content):
+            value, at = decoder.raw_decode(content, at)
+            yield value

@@ -1,0 +1,140 @@
+"""Take up a changed tocsin.yml while a run goes on, as far as that is safe, and say what needs a restart."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from engine.cli.inputs import checks
+from engine.cli.rule_reloading import SHOWN
+from engine.cli.watching import FileWatch
+from engine.config import Settings, load
+from engine.errors import DiagnosticsError, TocsinError
+
+
+class SettingUse(Enum):
+    """What uses a setting, and so what a change of it takes: the notifier, the plan of the rules, or a restart."""
+
+    NOTIFIER = "notifier"
+    PLAN = "plan"
+    RESTART = "restart"
+
+
+# field of Settings -> (its key in tocsin.yml, what uses it)
+USES = {
+    "sources": ("sources", SettingUse.RESTART),
+    "rules": ("rules", SettingUse.PLAN),
+    "overrides": ("overrides", SettingUse.PLAN),
+    "context": ("clusters", SettingUse.PLAN),
+    "route": ("route", SettingUse.NOTIFIER),
+    "notify_max_age_s": ("notify_max_age", SettingUse.NOTIFIER),
+    "receivers": ("receivers", SettingUse.NOTIFIER),
+    "fallbacks": ("receivers", SettingUse.NOTIFIER),
+    "store": ("store", SettingUse.RESTART),
+    "retention_s": ("retention", SettingUse.RESTART),
+    "redaction": ("redact", SettingUse.PLAN),
+    "checkpoint": ("spark", SettingUse.RESTART),
+    "cores": ("spark", SettingUse.RESTART),
+    "partitions": ("spark", SettingUse.RESTART),
+    "heap": ("spark", SettingUse.RESTART),
+    "trigger_s": ("spark", SettingUse.RESTART),
+    "batch_lines": ("spark", SettingUse.RESTART),
+    "audited": ("spark", SettingUse.RESTART),
+    "web": ("web", SettingUse.RESTART),
+    "metrics": ("metrics", SettingUse.RESTART),
+    "heartbeat": ("heartbeat", SettingUse.RESTART),
+    "links": ("kibana, web.public_url", SettingUse.NOTIFIER),
+}
+
+
+class Reconfiguration(Struct, frozen=True):
+    """A changed configuration: the settings that are used from now on, the keys that are taken up, those that need a restart,
+    and whether the plan or the notifier changes."""
+
+    settings: Settings
+    taken: tuple[str, ...]
+    waiting: tuple[str, ...]
+    has_new_plan: bool
+    has_new_notifier: bool
+
+
+def reconfiguration(current: Settings, changed: Settings) -> Reconfiguration:
+    """Return what a change from `current` to `changed` means for a run. Pure."""
+    differing = [name for name in USES if getattr(current, name) != getattr(changed, name)]
+    uses = {name: USES[name] for name in differing}
+    kept = {name: getattr(current, name) for name, (_, use) in uses.items() if use is SettingUse.RESTART}
+    return Reconfiguration(
+        replace(changed, **kept),
+        tuple(dict.fromkeys(key for key, use in uses.values() if use is not SettingUse.RESTART)),
+        tuple(dict.fromkeys(key for key, use in uses.values() if use is SettingUse.RESTART)),
+        any(use is SettingUse.PLAN for _, use in uses.values()),
+        any(use is SettingUse.NOTIFIER for _, use in uses.values()),
+    )
+
+
+class ConfigReloader:
+    """Polls a configuration. A change is taken when the file is the same in two looks.
+
+    Args:
+        take: uses the settings of a change; raises TocsinError when they cannot be used, which leaves everything as it was.
+        say: takes a sentence about each change.
+        clock: a monotonic clock, in seconds.
+        requested: while it is set, the file is read at once. It is not cleared.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        settings: Settings,
+        take: Callable[[Reconfiguration], None],
+        say: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+        requested: threading.Event | None = None,
+    ) -> None:
+        self._path, self._settings, self._take, self._say = path, settings, take, say
+        self._watch = FileWatch([path], clock)
+        self._requested = requested or threading.Event()
+        self._written = settings  # of the file as it was read last; keys that need a restart are still used as before
+
+    def poll(self) -> None:
+        """Take up a change of the file, if there is one."""
+        if self._requested.is_set():
+            self._watch.take()
+        elif not self._watch.has_changed():
+            return
+        try:
+            changed = load(self._path, checks())
+            if changed == self._written:
+                return
+            change = reconfiguration(self._settings, changed)
+            self._take(change)
+        except TocsinError as error:
+            self._refuse(error)
+            return
+        self._settings, self._written = change.settings, changed
+        for sentence in _sentences(self._path, change):
+            self._say(sentence)
+
+    def _refuse(self, error: TocsinError) -> None:
+        diagnostics = error.diagnostics if isinstance(error, DiagnosticsError) else ()
+        why = f"it is wrong in {len(diagnostics)} places" if diagnostics else str(error)
+        self._say(f"{self._path} has changed and cannot be used, so the run goes on with the one before: {why}")
+        for diagnostic in diagnostics[:SHOWN]:
+            self._say(diagnostic.render())
+        if len(diagnostics) > SHOWN:
+            self._say(f"and {len(diagnostics) - SHOWN} more: see `tocsin config check`")
+
+
+def _sentences(path: Path, change: Reconfiguration) -> list[str]:
+    sentences = []
+    if change.taken:
+        sentences.append(f"{path} has changed; taken up: {', '.join(change.taken)}")
+    if change.waiting:
+        sentences.append(f"{path} has changed; only a restart takes up: {', '.join(change.waiting)}")
+    return sentences
