@@ -186,7 +186,7 @@ SPOKEN: Mapping[str, tuple[str, Mapping[str, str], Mapping[int, Mapping[str, str
         {},
         {},
     ),
-    "rpk": ("ERROR TROUBLE unable to dial: dial tcp 127.0.0.1:9093, broker seed", {}, {}),
+    "rpk": ("ERROR TROUBLE unable to request metadata: unable to dial: dial tcp 127.0.0.1:9093", {}, {}),
     "kafkajs": (
         '{"level":"ERROR","timestamp":"2023-10-06T12:00:50.029Z","logger":"kafkajs","message":"TROUBLE KafkaJSError"}',
         {},
