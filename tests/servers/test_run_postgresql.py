@@ -85,7 +85,7 @@ def until(holds: Callable[[], object], *parts: Part) -> None:
             pass
         for each in parts:
             assert each.process.poll() is None, each.text
-        time.sleep(0.05)
+        time.sleep(0.3)
     pytest.fail("\n".join(each.text for each in parts))
 
 
