@@ -73,7 +73,10 @@ class Dispatch:
         self._receivers = receivers
 
     def send(self, planner: Planner) -> int:
-        """Start every attempt that can start now; return the number of deliveries meanwhile. Raises StoreError."""
+        """Start every attempt that can start now; return the number of deliveries meanwhile. None starts while another notifier
+        may have taken over. Raises StoreError."""
+        if not self._leads():
+            return 0
         self._gather(planner)
         self._fold(planner)
         rate_limit_keys: defaultdict[str, list[Candidate]] = defaultdict(list)

@@ -16,7 +16,7 @@ from engine.errors import StoreError
 from engine.store import schema
 from engine.store.databases import index_text
 
-FIRST_IN_POSTGRESQL = 8
+FIRST_IN_POSTGRESQL = 9
 Statement = str | Mapping[str, str]  # for every database, or one by dialect
 
 # statements that bring a store from the version to the next one
@@ -153,7 +153,8 @@ def bring_up_to_date(connection: Connection) -> None:
         connection.execute(insert(schema.meta).values(name="schema", value=str(schema.SCHEMA_VERSION)))
         return
     version = int(stored) if stored.isdigit() else 0
-    if version not in (*STEPS, schema.SCHEMA_VERSION):
+    oldest = FIRST_IN_POSTGRESQL if connection.dialect.name == "postgresql" else min(STEPS)
+    if version < oldest or version not in (*STEPS, schema.SCHEMA_VERSION):
         raise StoreError(
             f"{connection.engine.url}: written by another version of tocsin (schema {stored}, this one is"
             f" {schema.SCHEMA_VERSION}); use that version, or another store"

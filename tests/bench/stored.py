@@ -20,8 +20,8 @@ from tests.rulepack.playing import plan
 from tests.servers.postgresql import postgres_server
 from tests.spark.finals import STORIES, lines
 
-IN_A_BATCH = 25
-ROUNDS = 3
+IN_A_BATCH = 5
+ROUNDS = 4
 
 
 def measure(folder: Path) -> None:

@@ -51,9 +51,13 @@ class Part:
     def end(self, by: signal.Signals = signal.SIGTERM) -> int:
         """End its process group; return its exit code."""
         os.killpg(self.process.pid, by)
-        code = self.process.wait(WITHIN_S)
+        return self.process.wait(WITHIN_S)
+
+    def close(self) -> None:
+        """Read what is left of a process that has ended."""
         self._reader.join(WITHIN_S)
-        return code
+        if self.process.stdout is not None:
+            self.process.stdout.close()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -68,6 +72,7 @@ def part(*arguments: str) -> Iterator[Part]:
     finally:
         if started.process.poll() is None:
             started.end(signal.SIGKILL)
+        started.close()
 
 
 def until(holds: Callable[[], object], *parts: Part) -> None:
@@ -80,7 +85,7 @@ def until(holds: Callable[[], object], *parts: Part) -> None:
             pass
         for each in parts:
             assert each.process.poll() is None, each.text
-        time.sleep(0.05)
+        time.sleep(0.3)
     pytest.fail("\n".join(each.text for each in parts))
 
 

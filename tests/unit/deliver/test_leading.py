@@ -11,10 +11,10 @@ import pytest
 
 from connectors.memory import MemoryReceiver
 from engine.clock import SteadyClock
-from engine.deliver import Notifier, NotifierStandby, Policy, on_a_thread
+from engine.deliver import Notifier, NotifierStandby, Policy, delivered, on_a_thread
 from engine.deliver import leading as module
 from engine.deliver.leading import FollowedNotifier, leading
-from engine.model.notifications import DeliveryState, Notification, Receipt
+from engine.model.notifications import DeliveryState, Notification, Reason, Receipt
 from engine.model.routes import Route
 from engine.store import Store, keeping
 from engine.store.leases import LEASE_S, Lease
@@ -154,6 +154,19 @@ def test_one_that_is_cut_off_in_the_middle_of_a_message_writes_and_sends_nothing
         assert second.notifications[0].unsure_since is not None, "the receiver is asked to look for the first message"
     cut_off.close()
     other.close()
+
+
+def test_nothing_is_sent_while_it_is_not_sure_who_leads(stores: tuple[Store, Store]) -> None:
+    """The lease could not be renewed for as long as it lasts, since the store was away; it may still be renewed."""
+    put(stores[0], 0)
+    receiver, leads = MemoryReceiver(), [False]
+    notifier = Notifier(stores[0], POLICY, {"ops": receiver}, SteadyClock(), interval_s=0, leads=lambda: leads[0])
+    notifier.step()
+    assert (told(receiver), notifier.backlog()) == ([], 1)
+    assert delivered(receiver, Notification(incident(), Reason.OPENED), lambda: False).state is DeliveryState.RETRY_LATER
+    leads[0] = True
+    notifier.step()
+    assert told(receiver) == ["inc-0"]
 
 
 @pytest.mark.server
