@@ -51,6 +51,9 @@ class Asker(Protocol[I]):
         Raises SourceError when the server does not answer, or not completely.
         """
 
+    def close(self) -> None:
+        """Close the connections; the next `ask` opens them again."""
+
 
 def pause_s(every_s: float, failures: int) -> float:
     """Return how long to wait after a round. The pause doubles with every failure in a row beyond PATIENT_ROUNDS, up to
@@ -94,7 +97,8 @@ class Rounds(Generic[I]):
             inventory, lines = self._asker.ask(before, whole)
             data = stamped(lines, at)
             self._spool.append(data, read_to)
-            self._store(inventory)
+            if inventory != self._inventory:
+                self._store(inventory)
         except SourceError as error:
             self._failed(error)
         except TocsinError as error:  # a secret that cannot be read at present
@@ -159,8 +163,8 @@ class AskingSource(Generic[I]):
     _read_to: int = field(default=0, repr=False, compare=False)
 
     def initial(self) -> Offset:
-        """Return the end of what was asked before."""
-        return {"at": self._spool.end()}
+        """Return the beginning of what was asked: no line is older than the checkpoint that it is in."""
+        return {"at": self._spool.begin()}
 
     def latest(self, start: Offset, max_lines: int | None = None) -> Offset:
         """Return the position up to which lines were asked, at most `max_lines` after `start`. The first call begins to ask; of
@@ -199,10 +203,11 @@ class AskingSource(Generic[I]):
         return silent if rounds.unrecorded is None else {**silent, self.record: rounds.unrecorded}
 
     def close(self) -> None:
-        """End asking after the present round. The next call of `latest` begins again."""
+        """End asking, and close the connections. The next call of `latest` begins again."""
         if self._stop is not None:
             self._stop.set()
         self._rounds = self._stop = None
+        self.asker.close()
 
     @property
     def _spool(self) -> Spool:

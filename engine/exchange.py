@@ -60,7 +60,7 @@ class HttpAnswer(Struct, frozen=True):
 
 
 def exchange(
-    request: Request, silent_s: float = SILENT_S, longest_s: float = LONGEST_S, trusted: SSLContext | None = None
+    request: Request, silent_s: float = SILENT_S, longest_s: float = LONGEST_S, *, trusted: SSLContext | None = None
 ) -> HttpAnswer:
     """Send `request` and return the answer, whatever its status.
 

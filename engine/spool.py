@@ -24,6 +24,11 @@ class Spool:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
+    def begin(self) -> int:
+        """Return the position of the first line that is still there; 0 for an empty spool."""
+        segments = self._segments()
+        return segments[0][0] if segments else 0
+
     def end(self) -> int:
         """Return the position behind the last whole line; 0 for an empty spool."""
         segments = self._segments()

@@ -11,7 +11,7 @@ from engine.cli.inputs import OPENERS, checks
 from engine.config import load
 
 PAGE = Path(__file__).parents[1] / "docs" / "sources.md"
-ENTRY = re.compile(r"`(?:- )?(\{type: (\w+).*?\})`")
+ENTRY = re.compile(r"`(?:- )?(\{type: ([\w-]+).*?\})`")
 ENTRIES = ENTRY.findall(PAGE.read_text(encoding="utf-8"))
 
 

@@ -83,6 +83,9 @@ class ConnectAsker:
                 return answer
         raise failures[0] if len(failures) == 1 else SourceAway(self.resource, "; ".join(map(str, failures)))
 
+    def close(self) -> None:
+        """Do nothing: no connection stays open between two requests."""
+
 
 class _Round:
     """One round with the worker at `url`."""
@@ -163,7 +166,7 @@ class _Round:
             )
         request = Request(f"{self._url}{path}", headers=self._headers())  # noqa: S310 - the scheme is checked with the settings
         try:
-            return exchange(request, SILENT_S, LONGEST_S, self._trusted)
+            return exchange(request, SILENT_S, LONGEST_S, trusted=self._trusted)
         except (OSError, HTTPException, ValueError) as error:
             raise SourceAway(self._place, f"Kafka Connect at {self._place} {_failure(error)}") from error
 

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from connectors import connect, elasticsearch, files, journald, kafka
+from connectors import connect, elasticsearch, files, journald, kafka, kafka_cluster
 from engine.cli.output import count
 from engine.cli.resuming import offsets_in
 from engine.config import Checks, ElasticsearchSettings, Settings, SourceSettings
@@ -33,6 +33,7 @@ OPENERS: Mapping[str, str] = {
     "files": "connectors.files:open_source",
     "journald": "connectors.journald:open_source",
     "kafka": "connectors.kafka:open_source",
+    "kafka-cluster": "connectors.kafka_cluster:open_source",
     "kubernetes": "connectors.files:open_source",
 }
 
@@ -102,8 +103,9 @@ def checks() -> Checks:
         "elasticsearch": elasticsearch.check_label,
         "journald": journald.check_label,
         "kafka": kafka.check_label,
+        "kafka-cluster": kafka_cluster.check_label,
     }
-    return Checks(labels, kafka.check_option)
+    return Checks(labels, {"kafka": kafka.check_option, "kafka-cluster": kafka_cluster.check_option})
 
 
 def unreadable(inputs: Sequence[SourceInput], once: bool) -> list[SourceError]:
@@ -221,6 +223,22 @@ def _of_connect(source: SourceSettings, settings: Mapping[str, object], around: 
     return SourceInput((spec,), f"{place}, asked every {source.every_s:g} s", (parts,), ())
 
 
+def _of_cluster(source: SourceSettings, settings: Mapping[str, object], around: RunSurroundings) -> SourceInput:
+    place = source.connection["bootstrap_servers"]
+    spec = _asking(source, place, {SPEAKS_FOR: "broker", **source.labels}, bool(settings["final"]), around)
+    try:
+        inventory, missing_rights = kafka_cluster.look(spec.settings)
+    except SourceError as error:
+        return SourceInput(() if settings["final"] else (spec,), f"{place}, which does not answer now", (), (error,))
+    parts = (
+        count(len(inventory.brokers), "broker"),
+        count(len(inventory.topics), "topic"),
+        count(len(inventory.groups), "group"),
+    )
+    reading = tuple(f"{place}: {sentence}" for sentence in missing_rights)
+    return SourceInput((spec,), f"{place}, asked every {source.every_s:g} s", (", ".join(parts),), (), reading)
+
+
 def _asking(source: SourceSettings, place: str, labels: Labels, final: bool, around: RunSurroundings) -> SourceSpec:
     """Return the spec of a source that asks `place`. Its answers are kept below a folder named after the spec."""
     settings: dict[str, object] = {
@@ -243,6 +261,7 @@ _INPUTS: Mapping[str, Callable[[SourceSettings, Mapping[str, object], RunSurroun
     "kubernetes": _of_kubernetes,
     "journald": _of_journald,
     "kafka": _of_kafka,
+    "kafka-cluster": _of_cluster,
 }
 
 

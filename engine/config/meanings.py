@@ -8,7 +8,10 @@ from collections.abc import Mapping
 Described = tuple[str, str]  # meaning, and an example in YAML
 
 _SOURCE: Mapping[str, Described] = {
-    "type": ("Where the lines are: files, docker, kubernetes, journald, kafka, elasticsearch or connect.", "files"),
+    "type": (
+        "Where the lines are: files, docker, kubernetes, journald, kafka, elasticsearch, connect or kafka-cluster.",
+        "files",
+    ),
     "labels": (
         "Labels of its lines: fixed text, or parts of the input in braces (docs/sources.md). `cluster` is the scope of "
         "correlation, `default` if not given.",
@@ -150,6 +153,11 @@ MEANINGS: Mapping[str, Mapping[str, Described]] = {
         "query": ("Which documents are read, in the query DSL. If not given: all.", "{term: {event.dataset: kafka.log}}"),
         "read_by": ("sequence, ingested or timestamp. If not given: the safest that is possible.", "ingested"),
         "overlap": ("For how long late documents are searched for, by ingested (5m) and timestamp (15m).", "30m"),
+    },
+    "ClusterSourceEntry": {
+        **_ASKED,
+        "bootstrap_servers": ("Addresses of brokers, with commas between.", "kafka-1:9092,kafka-2:9092"),
+        "options": ("Options as librdkafka spells them, such as those of TLS and SASL.", "{security.protocol: SSL}"),
     },
     "ConnectSourceEntry": {
         **_ASKED,

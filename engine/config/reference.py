@@ -31,6 +31,7 @@ SECTIONS: Mapping[str, str] = {
     "sources[] of type kafka": "KafkaEntry",
     "sources[] of type elasticsearch": "ElasticsearchSourceEntry",
     "sources[] of type connect": "ConnectSourceEntry",
+    "sources[] of type kafka-cluster": "ClusterSourceEntry",
     "sources[].stamps": "StampsEntry",
     "overrides.RULE": "OverrideEntry",
     "route": "RootEntry",

@@ -27,7 +27,7 @@ from engine.dsl.schema import Count, Duration, Flag, Severity, Strict, Text
 from engine.dsl.structure import TAG
 from engine.store_address import has_password, is_store_url
 
-SOURCE_TYPES = ("files", "docker", "kubernetes", "journald", "kafka", "elasticsearch", "connect")
+SOURCE_TYPES = ("files", "docker", "kubernetes", "journald", "kafka", "elasticsearch", "connect", "kafka-cluster")
 READ_BY = ("sequence", "ingested", "timestamp")  # connectors/elasticsearch/facts, Strategy
 LEAST_EVERY_S = 5.0  # between two rounds of questions
 
@@ -187,6 +187,13 @@ class ConnectSourceEntry(AskedEntry, EndpointEntry):
     """a source of type connect"""
 
 
+class ClusterSourceEntry(AskedEntry):
+    """a source of type kafka-cluster"""
+
+    bootstrap_servers: Text
+    options: Mapping[str, str] = {}
+
+
 class LocalEntry(SourceEntry):
     """a source that finds the logs of this machine by itself: the keys that docker, kubernetes and journald have"""
 
@@ -246,7 +253,8 @@ TaggedSourceEntry = Annotated[
     | Annotated[JournaldEntry, Tag(f"{TAG}journald")]
     | Annotated[KafkaEntry, Tag(f"{TAG}kafka")]
     | Annotated[ElasticsearchSourceEntry, Tag(f"{TAG}elasticsearch")]
-    | Annotated[ConnectSourceEntry, Tag(f"{TAG}connect")],
+    | Annotated[ConnectSourceEntry, Tag(f"{TAG}connect")]
+    | Annotated[ClusterSourceEntry, Tag(f"{TAG}kafka-cluster")],
     Discriminator(lambda value: f"{TAG}{_type_of(value)}"),
     BeforeValidator(_known_type),
 ]

@@ -23,6 +23,7 @@ from engine.config.routing import interval_references, receiver_references, rout
 from engine.config.schema import (
     SELECTING,
     ClusterEntry,
+    ClusterSourceEntry,
     ConfigFile,
     ConnectSourceEntry,
     ElasticsearchSourceEntry,
@@ -64,7 +65,8 @@ class SourceSettings(Struct, frozen=True):
     `paths` belong to type files; `bootstrap_servers`, `topics` and `options` to type kafka; `connection` (the fields of an
     ElasticsearchConnection), `indices`, `query`, `read_by` and `overlap_s` to type elasticsearch; `root` (empty:
     the usual place) and `select` (patterns by label) to the types docker, kubernetes and journald; `connection` (the fields of
-    a ConnectEndpoint), `every_s` and `record` (a path; empty: none) to type connect.
+    a ConnectEndpoint), `every_s` and `record` (a path; empty: none) to type connect; `connection` (the fields of a
+    KafkaEndpoint), `every_s` and `record` to type kafka-cluster.
     """
 
     type: str
@@ -95,10 +97,10 @@ def _no_error(*_: str) -> str | None:
 
 
 class Checks(Struct, frozen=True):
-    """The checks that the connectors supply: of label templates, by type of source, and of options of type kafka."""
+    """The checks that the connectors supply: of label templates and of options, by type of source."""
 
     labels: Mapping[str, LabelCheck] = field(default_factory=dict)
-    option: OptionCheck = _no_error
+    options: Mapping[str, OptionCheck] = field(default_factory=dict)
 
 
 NO_CHECKS = Checks()
@@ -203,8 +205,9 @@ def _check_references(config: ConfigFile, document: RuleDocument, report: Report
             error = _cluster_error(name, template) or label_check(template)
             if error:
                 report.add(Code.BAD_LABEL, document.find(("sources", index, "labels", name)), error)
-        for name, value in source.options.items() if isinstance(source, KafkaEntry) else ():
-            if error := checks.option(name, value):
+        option_check = checks.options.get(source.type, _no_error)
+        for name, value in source.options.items() if isinstance(source, KafkaEntry | ClusterSourceEntry) else ():
+            if error := option_check(name, value):
                 report.add(Code.BAD_OPTION, document.find(("sources", index, "options", name)), error)
 
 
@@ -329,12 +332,16 @@ def _context(cluster: str, entry: ClusterEntry) -> Iterator[tuple[str, str]]:
 def _asked_context(config: ConfigFile) -> Iterator[tuple[str, str]]:
     """Yield the addresses of the servers that are asked, as the context of their clusters."""
     for entry in config.sources:
+        scope = entry.labels.get("cluster", DEFAULT_SCOPE)
         if isinstance(entry, ConnectSourceEntry):
-            yield f"{entry.labels.get('cluster', DEFAULT_SCOPE)}.connect_url", entry.url[0].rstrip("/")
+            yield f"{scope}.connect_url", entry.url[0].rstrip("/")
+        if isinstance(entry, ClusterSourceEntry):
+            yield f"{scope}.bootstrap", entry.bootstrap_servers
 
 
 def _source(
-    entry: FilesEntry | KafkaEntry | ElasticsearchSourceEntry | ConnectSourceEntry | LocalEntry, folder: Path
+    entry: FilesEntry | KafkaEntry | ElasticsearchSourceEntry | ConnectSourceEntry | ClusterSourceEntry | LocalEntry,
+    folder: Path,
 ) -> SourceSettings:
     labels = {**entry.labels, **dict(_timestamp_labels(entry))}
     if entry.may_speak_for is not None:
@@ -354,9 +361,9 @@ def _source(
             read_by=entry.read_by or "",
             overlap_s=entry.overlap,
         )
-    if isinstance(entry, ConnectSourceEntry):
+    if isinstance(entry, ConnectSourceEntry | ClusterSourceEntry):
         record = os.path.normpath(folder / entry.record) if entry.record else ""
-        connection = endpoint_of(entry, folder)
+        connection = endpoint_of(entry, folder) if isinstance(entry, ConnectSourceEntry) else _kafka_endpoint(entry, folder)
         return SourceSettings(entry.type, labels=labels, connection=connection, every_s=entry.every, record=record)
     if isinstance(entry, LocalEntry):
         root = os.path.normpath(folder / entry.root) if entry.root else ""
@@ -365,6 +372,11 @@ def _source(
         return SourceSettings(entry.type, labels=labels, start=entry.start, root=root, select=select)
     paths = tuple(os.path.normpath(folder / path) for path in entry.paths)
     return SourceSettings(entry.type, paths, labels, entry.start)
+
+
+def _kafka_endpoint(entry: ClusterSourceEntry, folder: Path) -> Mapping[str, Any]:
+    options = {name: _beside_config(value, folder) for name, value in entry.options.items()}
+    return {"bootstrap_servers": entry.bootstrap_servers, "options": options}
 
 
 def _timestamp_labels(entry: SourceEntry) -> Iterator[tuple[str, str]]:

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from connectors import connect
-from engine.asking import AskingSource
-from engine.cli.intake import Intake
-from engine.model.incidents import Incident
-from engine.pipeline import replay
 from tests.lab.clients import ConnectWorker
-from tests.rulepack.playing import plan
+from tests.servers.asking import Asking, scanned
 from tests.servers.broker import Broker
 from tests.servers.jars import all_jars
 
-WITHIN_S = 120
 SETTINGS = {
     "connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector",
     "tasks.max": "1",
@@ -40,45 +33,6 @@ def worker(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         running.kill()
 
 
-class Asking:
-    """Asks a worker whenever the test says so; between two rounds half a minute goes by."""
-
-    def __init__(self, url: str, folder: Path) -> None:
-        self.record, self._times = folder / "asked.log", 0
-        settings = {"connection": {"urls": [url]}, "folder": str(folder / "answers"), "every_s": 30.0, "final": True}
-        self._source: AskingSource[connect.ConnectInventory] = connect.open_source(
-            {**settings, "labels": {}, "record": str(self.record)}
-        )
-        self._source.wall = self._now
-        self._source.latest(self._source.initial())
-
-    def _now(self) -> datetime:
-        self._times += 1
-        return datetime.now(UTC) + timedelta(seconds=30 * self._times)
-
-    def round(self) -> str:
-        """Ask once; return what was told."""
-        before = self.record.stat().st_size
-        rounds = self._source._rounds
-        assert rounds is not None
-        rounds.ask(0)
-        assert rounds.failure is None, rounds.failure
-        return self.record.read_text()[before:]
-
-    def until(self, words: str) -> None:
-        deadline = time.monotonic() + WITHIN_S
-        while words not in self.round():
-            assert time.monotonic() < deadline, self.record.read_text()
-            time.sleep(0.2)
-
-    def incidents(self) -> list[Incident]:
-        return scanned(self.record)
-
-
-def scanned(log: Path) -> list[Incident]:
-    return list({incident.id: incident for incident in replay(Intake([str(log)], {}).lines(), plan())}.values())
-
-
 def created(worker: ConnectWorker, name: str, file: Path, **more: str) -> None:
     worker.create(name, {**SETTINGS, "file": str(file), **more})
 
@@ -87,7 +41,7 @@ def test_a_task_killed_by_too_large_a_record_opens_and_ends_by_its_status(worker
     file = tmp_path / "lines.txt"
     file.write_text("first line\n")
     created(worker, "lines", file)
-    asking = Asking(worker.url, tmp_path)
+    asking = Asking(connect.open_source, tmp_path, urls=[worker.url])
     asking.until('"id":0,"state":"RUNNING"')
     with file.open("a") as lines:
         lines.write("x" * 1_500_000 + "\n")
@@ -111,7 +65,7 @@ def test_what_is_done_on_purpose_is_no_incident(worker: ConnectWorker, tmp_path:
     file = tmp_path / "more.txt"
     file.write_text("first line\n")
     created(worker, "more", file)
-    asking = Asking(worker.url, tmp_path)
+    asking = Asking(connect.open_source, tmp_path, urls=[worker.url])
     asking.until('"name":"more"')
     for method, path, told in (
         ("PUT", "/pause", '"state":"PAUSED"'),

@@ -39,6 +39,9 @@ class Counting:
         known = before.values if before is not None and not whole else ()
         return Numbers(answer), [f"{len(answer)} numbers", *(f"new {n}" for n in answer if n not in known)]
 
+    def close(self) -> None:
+        self.closed = True
+
 
 def rounds_of(asker: Counting, folder: Path, record: str = "", at: Callable[[], datetime] = lambda: AT) -> Rounds[Numbers]:
     return Rounds(asker, folder / "answers", record, at)
@@ -57,7 +60,7 @@ def read(source: AskingSource[Numbers], start: int, end: int) -> list[str]:
 
 def written(folder: Path) -> list[str]:
     source = source_of(Counting(()), folder)
-    return read(source, 0, source.initial()["at"])
+    return read(source, 0, source._spool.end())
 
 
 def test_every_physical_line_bears_the_time_of_its_round() -> None:
@@ -182,6 +185,7 @@ def test_a_live_source_asks_on_a_thread_of_its_own_and_says_who_does_not_answer(
     assert (error[0], str(error[1]), type(error[1])) == ("http://numbers", "is down", NoAnswer)
     source.close()
     assert source.unreadable() == {}
+    assert asker.closed
 
 
 def test_bounded_input_is_one_round_and_fails_with_it(tmp_path: Path) -> None:
@@ -190,6 +194,13 @@ def test_bounded_input_is_one_round_and_fails_with_it(tmp_path: Path) -> None:
     assert source.latest(end) == end
     with pytest.raises(SourceAway, match="is down"):
         source_of(Counting(SourceAway("n", "is down")), tmp_path, final=True).latest(end)
+
+
+def test_a_first_run_reads_what_was_asked_before_its_first_batch_was_planned(tmp_path: Path) -> None:
+    rounds_of(Counting((1,)), tmp_path).ask(0)
+    source = source_of(Counting((1,)), tmp_path, final=True)
+    start = source.initial()
+    assert read(source, start["at"], source.latest(start)["at"])[:2] == ["1 numbers", "new 1"]
 
 
 def test_answers_that_were_removed_before_they_were_read_are_a_loss(tmp_path: Path) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 
 import pytest
 
+from connectors.kafka_cluster import admin
 from engine.cli.inputs import checks, open_input, surroundings, unreadable
 from engine.config import load
 from engine.model.records import SPEAKS_FOR
@@ -102,6 +104,22 @@ def test_a_connect_cluster_that_is_away_is_waited_for_by_a_run_without_end(tmp_p
     inputs = [open_input(source, once) for once in (False, True)]
     assert [len(input.specs) for input in inputs] == [1, 0]
     assert str(inputs[0].errors[0]) == "Kafka Connect at 127.0.0.1:9 cannot be reached (ConnectionRefusedError)"
+
+
+def test_a_kafka_cluster_that_does_not_answer_is_waited_for_and_may_speak_for_its_brokers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admin, "BOOTSTRAP_MS", 200)
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        place = f"127.0.0.1:{mute.getsockname()[1]}"
+        (tmp_path / "tocsin.yml").write_text(f"sources:\n  - {{type: kafka-cluster, bootstrap_servers: '{place}'}}\n")
+        (source,) = load(tmp_path / "tocsin.yml", checks()).sources
+        input = open_input(source, once=False)
+    assert str(input.errors[0]).startswith(f"no broker of {place} answers")
+    (spec,) = input.specs
+    assert spec.settings["labels"] == {"cluster": "default", SPEAKS_FOR: "broker"}
+    assert spec.open().initial() == {"at": 0}
+    assert unreadable([input], once=False) == []
 
 
 PRESETS = """\

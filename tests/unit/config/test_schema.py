@@ -1,4 +1,4 @@
-"""Stores and sources of types elasticsearch and connect, and the help for keys in the wrong place and for tabs."""
+"""Stores and sources that are no files, and the help for keys in the wrong place and for tabs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.cli.inputs import checks
 from engine.config import Secret, load
 from engine.dsl.codes import Code
 from engine.errors import ConfigError
@@ -77,6 +78,20 @@ def test_a_connect_source_has_its_workers_and_they_are_the_address_in_fixes(tmp_
     assert settings.context == {"prod.connect_url": "https://connect-1.example:8083"}
     other = CONNECT.replace("clusters: {}", "clusters: {prod: {connect_url: 'http://connect:1'}}")
     assert load(written(tmp_path, other), CHECKS).context == {"prod.connect_url": "http://connect:1"}
+
+
+def test_a_kafka_cluster_has_its_brokers_and_options_and_they_are_the_bootstrap_in_fixes(tmp_path: Path) -> None:
+    text = (
+        "sources:\n  - {type: kafka-cluster, bootstrap_servers: 'k1:9092,k2:9092', options: {sasl.password: 'file:p'}, labels:"
+        " {cluster: prod}}\n"
+    )
+    settings = load(written(tmp_path, text), CHECKS)
+    (source,) = settings.sources
+    assert source.connection == {"bootstrap_servers": "k1:9092,k2:9092", "options": {"sasl.password": f"file:{tmp_path}/p"}}
+    assert (source.every_s, source.record) == (30.0, "")
+    assert settings.context == {"prod.bootstrap": "k1:9092,k2:9092"}
+    with pytest.raises(ConfigError, match=re.escape("`linger.ms` is no option of a client that asks")):
+        load(written(tmp_path, text.replace("sasl.password: 'file:p'", "linger.ms: '5'")), checks())
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def wrong_label(template: str) -> str | None:
 NIGHTS = TimeInterval("nights", (TimeSpan(((1320, 1440),), ((1, 5), (0, 0)), zone="Asia/Seoul"),))
 ENDS = TimeInterval("ends", (TimeSpan(days=((1, 5), (-3, -1), (20, -1)), months=((1, 3), (12, 12)), years=((2026, 2027),)),))
 HOURS = Hours((NIGHTS,), (ENDS,))
-CHECKS = Checks({"files": wrong_label, "kafka": wrong_kafka_label}, wrong_option)
+CHECKS = Checks({"files": wrong_label, "kafka": wrong_kafka_label}, {"kafka": wrong_option})
 
 
 def written(folder: Path, text: str) -> Path:

@@ -1,0 +1,305 @@
+"""Asks a Kafka cluster, with a closed set of requests that only read.
+
+    every round      DescribeCluster, Metadata (all topics), DescribeQuorum, ListGroups (each broker)
+    in addition      Metadata of topics that are missing, whether they are gone; DescribeConfigs of topics that are new
+    once an hour     DescribeConfigs (topics, brokers), OffsetFetch (each coordinator), ListOffsets (each leader)
+
+Besides these kafka-python itself sends ApiVersions, Metadata and FindCoordinator, and what authentication takes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka import TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, OffsetSpec
+from kafka.errors import (
+    AuthorizationError,
+    IncompatibleBrokerVersion,
+    InvalidReceiveError,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    SaslAuthenticationFailedError,
+)
+from msgspec import Struct
+from msgspec.structs import replace
+
+from connectors.kafka_cluster.options import client_options
+from connectors.kafka_cluster.printing import (
+    ClusterInventory,
+    broker_rows,
+    broker_settings,
+    gone_line,
+    gone_topics,
+    lag_rows,
+    lag_table,
+    lines_of,
+    quorum_row,
+    settings_of,
+    topic_rows,
+)
+from engine.errors import SourceAway, SourceDenied, SourceError
+from engine.model.visible import visible
+
+_LOG = logging.getLogger("kafka")
+_LOG.addHandler(logging.NullHandler())  # our errors have what matters of its messages
+_LOG.propagate = False
+
+BOOTSTRAP_MS, ANSWER_MS, AGAIN_MS = 10_000, 15_000, 300
+AT_ONCE = 500  # resources in one request
+TOPIC_SETTINGS = (
+    "cleanup.policy",
+    "max.message.bytes",
+    "min.insync.replicas",
+    "retention.bytes",
+    "retention.ms",
+    "unclean.leader.election.enable",
+)
+BROKER_SETTINGS = (
+    "auto.create.topics.enable",
+    "default.replication.factor",
+    "log.retention.hours",
+    "log.retention.ms",
+    "message.max.bytes",
+    "min.insync.replicas",
+    "offsets.topic.replication.factor",
+    "replica.fetch.max.bytes",
+    "replica.lag.time.max.ms",
+    "transaction.state.log.min.isr",
+    "transaction.state.log.replication.factor",
+    "unclean.leader.election.enable",
+)
+_UNTRUSTED = "certificate verify failed"  # OpenSSL
+_CLUSTER_RIGHTS = ("DESCRIBE", "DESCRIBE_CONFIGS")
+
+
+class KafkaEndpoint(Struct, frozen=True):
+    """The brokers that are asked first (`host:port,...`), and the options of the connection (see client_options)."""
+
+    bootstrap_servers: str
+    options: Mapping[str, str] = {}
+
+
+@dataclass
+class ClusterAsker:
+    """Asks one Kafka cluster; the connection stays open until a request fails. See asking.Asker.
+
+    Attributes:
+        missing_rights: sentences about rights that the user lacks, as of the last round.
+    """
+
+    endpoint: KafkaEndpoint
+    missing_rights: tuple[str, ...] = ()
+    _client: Any = field(default=None, repr=False)
+
+    @property
+    def resource(self) -> str:
+        """The brokers that are asked first."""
+        return self.endpoint.bootstrap_servers
+
+    @property
+    def inventory(self) -> type[ClusterInventory]:
+        """The type of what one round learns."""
+        return ClusterInventory
+
+    def ask(self, before: ClusterInventory | None, whole: bool) -> tuple[ClusterInventory, Sequence[str]]:
+        """Return what the cluster holds, and the lines: its id, and what has changed."""
+        try:
+            if self._client is None:
+                self._client = _client_of(self.endpoint)
+            return self._round(before, whole)
+        except KafkaError as error:
+            self.close()
+            raise _explained(error, self.resource) from error
+        except SourceError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connection."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _round(self, before: ClusterInventory | None, whole: bool) -> tuple[ClusterInventory, list[str]]:
+        client = self._client
+        cluster, topics = client.describe_cluster(), client.describe_topics()
+        self.missing_rights = tuple(_missing(cluster, topics))
+        brokers = broker_rows(cluster)
+        live = [broker["broker_id"] for broker in cluster["brokers"] if not broker.get("is_fenced")]
+        inventory = ClusterInventory(
+            str(cluster["cluster_id"]), brokers, self._quorum(), topic_rows(topics), {}, self._groups(live, before)
+        )
+        gone, unsure = self._gone(gone_topics(before, inventory))
+        if before is not None and unsure:
+            inventory = replace(inventory, topics={**inventory.topics, **{name: before.topics[name] for name in unsure}})
+        inventory = replace(inventory, settings=self._settings(inventory, before, whole))
+        lines = [*lines_of(before, inventory, whole), *map(gone_line, gone)]
+        if whole:
+            lines += [broker_settings(str(id_), configs) for id_, configs in self._configs_of_brokers(live)]
+            lines += lag_table(self._lags(sorted(inventory.groups)))
+        return inventory, lines
+
+    def _quorum(self) -> str:
+        try:
+            return quorum_row(self._client.describe_metadata_quorum())
+        except (AuthorizationError, IncompatibleBrokerVersion, KeyError, ValueError):
+            return ""  # a cluster with ZooKeeper, or a user who may not see it
+        except KafkaError as error:
+            if isinstance(error, KafkaTimeoutError | KafkaConnectionError):
+                raise
+            return ""
+
+    def _groups(self, live: Sequence[int], before: ClusterInventory | None) -> Mapping[str, str]:
+        """Return the state of each group. Those of a broker that has no answer are as they were."""
+        groups, complete = dict[str, str](), True
+        for id_ in live:
+            try:
+                groups |= {group["group_id"]: str(group.get("group_state", "")) for group in self._client.list_groups([id_])}
+            except KafkaError:  # a coordinator that starts, or a broker that has just gone
+                complete = False
+        return groups if complete or before is None else {**before.groups, **groups}
+
+    def _gone(self, names: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Return those topics of `names` that the brokers do not know any more, and the others."""
+        answers = self._client.describe_topics(list(names)) if names else []
+        unknown = {topic["name"] for topic in answers if topic["error_code"] == 3}
+        return [name for name in names if name in unknown], [name for name in names if name not in unknown]
+
+    def _settings(self, inventory: ClusterInventory, before: ClusterInventory | None, whole: bool) -> Mapping[str, str]:
+        """Return what is set for each topic: asked for all if `whole`, else for topics that are new."""
+        known = {} if before is None or whole else before.settings
+        names = [name for name in inventory.topics if name not in known]
+        settings = {name: known[name] for name in inventory.topics if name in known}
+        for at in range(0, len(names), AT_ONCE):
+            some_names = names[at : at + AT_ONCE]
+            resources = [ConfigResource(ConfigResourceType.TOPIC, name, TOPIC_SETTINGS) for name in some_names]
+            answer = self._client.describe_configs(resources, config_filter="all").get("topic", {})
+            settings |= {name: settings_of(answer.get(name, {})) for name in some_names}
+        return settings
+
+    def _configs_of_brokers(self, live: Sequence[int]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        for id_ in live:
+            resource = ConfigResource(ConfigResourceType.BROKER, str(id_), BROKER_SETTINGS)
+            try:
+                answer = self._client.describe_configs([resource], include_synonyms=True, config_filter="all")
+            except KafkaError:  # it has just gone
+                continue
+            if configs := answer.get("broker", {}).get(str(id_)):
+                yield id_, configs
+
+    def _lags(self, groups: Sequence[str]) -> list[str]:
+        """Return a row for each partition of each group; groups that cannot be asked now have none."""
+        committed = dict[str, Mapping[tuple[str, int], int]]()
+        for at in range(0, len(groups), AT_ONCE):
+            committed |= self._committed(groups[at : at + AT_ONCE])
+        partitions = {TopicPartition(*place): OffsetSpec.LATEST for offsets in committed.values() for place in offsets}
+        try:
+            answer = self._client.list_partition_offsets(partitions) if partitions else {}
+        except KafkaError:  # a partition without a leader, or a topic that is gone
+            answer = {}
+        ends = {(place.topic, place.partition): found.offset for place, found in answer.items()}
+        return [row for group, offsets in committed.items() for row in lag_rows(group, offsets, ends)]
+
+    def _committed(self, groups: Sequence[str]) -> Mapping[str, Mapping[tuple[str, int], int]]:
+        try:
+            answer = self._client.list_group_offsets(list(groups))
+        except KafkaError:
+            if len(groups) < 2:  # its coordinator starts, or it is gone
+                return {}
+            half = len(groups) // 2
+            return {**self._committed(groups[:half]), **self._committed(groups[half:])}
+        return {
+            group: {(place.topic, place.partition): found.offset for place, found in offsets.items() if found.offset >= 0}
+            for group, offsets in answer.items()
+        }
+
+
+class _AdminClient(KafkaAdminClient):  # type: ignore[misc]
+    """kafka-python leaves the thread and the sockets of a client behind that cannot connect; this one does not."""
+
+    def __init__(self, **options: Any) -> None:
+        try:
+            super().__init__(**options)
+        except Exception:
+            if hasattr(self, "_net"):
+                self._client.close()
+                self._net.stop()
+            raise
+
+
+class _Reasons(logging.Handler):
+    """Collects why connections fail: a client that gives up says only that it could not connect in time."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.errors: list[Exception] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        arguments = record.args if isinstance(record.args, tuple) else ()
+        self.errors += [argument for argument in arguments if isinstance(argument, Exception)]
+
+    def telling(self) -> Exception | None:
+        """Return the error that says more than that nothing answers; None without one."""
+        telling = (SaslAuthenticationFailedError, InvalidReceiveError)
+        return next((error for error in self.errors if isinstance(error, telling) or _UNTRUSTED in str(error)), None)
+
+
+def _client_of(endpoint: KafkaEndpoint) -> Any:
+    """Return a connected client. Raises KafkaError, or the error by which its connections failed."""
+    servers = [server.strip() for server in endpoint.bootstrap_servers.split(",") if server.strip()]
+    options = {"client_id": "tocsin", "reconnect_backoff_ms": AGAIN_MS, **client_options(endpoint.options)}
+    reasons = _Reasons()
+    _LOG.addHandler(reasons)
+    try:
+        return _AdminClient(
+            bootstrap_servers=servers, bootstrap_timeout_ms=BOOTSTRAP_MS, request_timeout_ms=ANSWER_MS, **options
+        )
+    except KafkaTimeoutError as error:
+        raise reasons.telling() or error from error
+    finally:
+        _LOG.removeHandler(reasons)
+
+
+def _missing(cluster: Mapping[str, Any], topics: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a sentence for each right that is missing, where the brokers tell which rights there are."""
+    grant = "grant it with kafka-acls.sh --add --allow-principal User:NAME --operation"
+    rights = cluster.get("authorized_operations")
+    if isinstance(rights, list):
+        for right in _CLUSTER_RIGHTS:
+            if right not in rights:
+                yield f"the right {right} on the cluster is missing; {grant} {_operation(right)} --cluster"
+    shy = [
+        t["name"]
+        for t in topics
+        if isinstance(t.get("authorized_operations"), list) and "DESCRIBE_CONFIGS" not in t["authorized_operations"]
+    ]
+    if shy:
+        which = f"{len(shy)} topics, {shy[0]} among them"
+        yield f"the right DESCRIBE_CONFIGS on {which}, is missing; {grant} DescribeConfigs --topic '*'"
+
+
+def _operation(right: str) -> str:
+    return "".join(word.capitalize() for word in right.split("_"))
+
+
+def _explained(error: KafkaError, place: str) -> SourceError:
+    if isinstance(error, SaslAuthenticationFailedError):
+        return SourceDenied(f"{place} does not let us in; check sasl.mechanism, sasl.username and sasl.password")
+    if _UNTRUSTED in str(error):
+        why = visible(str(error).partition(_UNTRUSTED)[2].strip(": "))
+        return SourceDenied(f"the certificate of {place} cannot be trusted ({why}); name its authority with ssl.ca.location")
+    if isinstance(error, InvalidReceiveError):
+        return SourceDenied(f"{place} does not speak plain Kafka; with TLS, security.protocol in options is SSL or SASL_SSL")
+    if isinstance(error, AuthorizationError):
+        return SourceDenied(
+            f"{place} does not allow it ({type(error).__name__}); see docs/asking.md for the rights that are needed"
+        )
+    if isinstance(error, KafkaTimeoutError | KafkaConnectionError):
+        what = "the addresses, and security.protocol and the credentials in options"
+        return SourceAway(place, f"no broker of {place} answers; check {what}")
+    return SourceAway(place, f"Kafka at {place} cannot be asked ({type(error).__name__})")

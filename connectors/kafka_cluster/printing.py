@@ -1,0 +1,173 @@
+"""From two inventories of a Kafka cluster to lines, in the layouts of Kafka's own tools. Pure.
+
+kafka-cluster.sh cluster-id, list-endpoints           org.apache.kafka.tools.ClusterTool
+kafka-metadata-quorum.sh describe --status            org.apache.kafka.tools.MetadataQuorumCommand
+kafka-topics.sh --describe                            org.apache.kafka.tools.TopicCommand
+kafka-configs.sh --describe                           kafka.admin.ConfigCommand
+kafka-consumer-groups.sh --list --state, --describe   org.apache.kafka.tools.consumer.group.ConsumerGroupCommand
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from msgspec import Struct
+
+Answer = Mapping[str, Any]  # of kafka-python's admin client
+Rows = tuple[str, ...]
+TopicOffsets = Mapping[tuple[str, int], int]  # an offset of each partition, by topic and number
+
+OVERRIDES = ("DYNAMIC_TOPIC_CONFIG",)
+_ENDPOINTS = "ID         HOST                           PORT       RACK       STATE      ENDPOINT_TYPE"
+_STATES = "GROUP                          STATE"
+_LAGS = "GROUP                          TOPIC                          PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG"
+
+
+class ClusterInventory(Struct, frozen=True):
+    """What a Kafka cluster holds, as the rows that are printed of it.
+
+    Attributes:
+        brokers: the row of each broker, by id.
+        quorum: the leader, voters and observers of the controllers; empty without KRaft, or the right to see them.
+        topics: the rows of each topic: the summary without its settings, then a row a partition.
+        settings: what is set for each topic itself, as the summary prints it; known of the topics that were asked about.
+        groups: the state of each consumer group.
+    """
+
+    cluster_id: str
+    brokers: Mapping[str, str] = {}
+    quorum: str = ""
+    topics: Mapping[str, Rows] = {}
+    settings: Mapping[str, str] = {}
+    groups: Mapping[str, str] = {}
+
+
+def broker_rows(cluster: Answer) -> Mapping[str, str]:
+    """Return the row of each broker, by id, in order. Fenced brokers are listed by brokers since 4.0."""
+    brokers = sorted(cluster["brokers"], key=lambda broker: int(broker["broker_id"]))
+    return {str(broker["broker_id"]): _endpoint(broker) for broker in brokers}
+
+
+def topic_rows(topics: Sequence[Answer]) -> Mapping[str, Rows]:
+    """Return the rows of each topic by name, in order; topics that a broker has no answer about are left out."""
+    readable = (topic for topic in topics if not topic["error_code"] and topic["partitions"])
+    return {topic["name"]: tuple(_topic(topic)) for topic in sorted(readable, key=lambda topic: str(topic["name"]))}
+
+
+def quorum_row(quorum: Answer) -> str:
+    """Return leader, epoch, voters and observers of the controllers."""
+    (partition,) = quorum["topics"][0]["partitions"]
+    voters, observers = ([replica["replica_id"] for replica in partition[key]] for key in ("current_voters", "observers"))
+    return "\n".join(
+        (
+            f"LeaderId:               {partition['leader_id']}",
+            f"LeaderEpoch:            {partition['leader_epoch']}",
+            f"CurrentVoters:          [{_ids(voters)}]",
+            f"CurrentObservers:       [{_ids(observers)}]",
+        )
+    )
+
+
+def settings_of(configs: Mapping[str, Answer]) -> str:
+    """Return the settings of a topic that are set for itself, as the summary prints them."""
+    return ",".join(
+        f"{name}={entry['value']}" for name, entry in sorted(configs.items()) if entry["config_source"] in OVERRIDES
+    )
+
+
+def lines_of(before: ClusterInventory | None, after: ClusterInventory, whole: bool) -> list[str]:
+    """Return the lines of what differs between two inventories, or of all of `after` if `whole`. The first one names the
+    cluster, and is always there."""
+    old = before if before is not None and not whole else ClusterInventory("")
+    lines = [f"Cluster ID: {after.cluster_id}"]
+    lines += _table(_ENDPOINTS, [row for id_, row in after.brokers.items() if old.brokers.get(id_) != row])
+    if after.quorum and after.quorum != old.quorum:
+        lines.append(f"ClusterId:              {after.cluster_id}\n{after.quorum}")
+    for name, rows in after.topics.items():
+        lines += _changed(rows, old.topics.get(name, ()), after.settings.get(name, ""), old.settings.get(name, ""))
+    changed = [f"{group:<30} {state}" for group, state in sorted(after.groups.items()) if old.groups.get(group) != state]
+    return [*lines, *_table(_STATES, changed)]
+
+
+def gone_topics(before: ClusterInventory | None, after: ClusterInventory) -> list[str]:
+    """Return the topics that were there before and are not after, in order."""
+    return [] if before is None else sorted(before.topics.keys() - after.topics.keys())
+
+
+def gone_line(topic: str) -> str:
+    """Return the line for a topic that the brokers do not know any more."""
+    return f"Error while executing topic command : Topic '{topic}' does not exist as expected"
+
+
+def broker_settings(id_: str, configs: Mapping[str, Answer]) -> str:
+    """Return the settings of a broker, each with the sources of its value, as one text of several lines."""
+    rows = (
+        f"  {name}={_shown(entry)} sensitive={str(entry['is_sensitive']).lower()} synonyms={{{_synonyms(entry)}}}"
+        for name, entry in sorted(configs.items())
+    )
+    return "\n".join((f"All configs for broker {id_} are:", *rows))
+
+
+def lag_rows(group: str, committed: TopicOffsets, ends: TopicOffsets) -> list[str]:
+    """Return a row for each partition that a group has committed an offset of, with its lag; `-` where the end is unknown."""
+    return [_lag_row(group, *at, offset, ends.get(at)) for at, offset in sorted(committed.items())]
+
+
+def lag_table(rows: Sequence[str]) -> list[str]:
+    """Return `rows` below their header; nothing without rows."""
+    return _table(_LAGS, rows)
+
+
+def _table(header: str, rows: Sequence[str]) -> list[str]:
+    return [header, *rows] if rows else []
+
+
+def _changed(rows: Rows, old_rows: Rows, settings: str, old_settings: str) -> Iterator[str]:
+    """Yield the summary of a topic, if anything of it has changed, and the partitions that have."""
+    changed = [row for row in rows[1:] if row not in old_rows]
+    if changed or rows[0] not in old_rows or settings != old_settings:
+        yield f"{rows[0]}\tConfigs: {settings}"
+        yield from changed
+
+
+def _endpoint(broker: Answer) -> str:
+    state = "fenced" if broker.get("is_fenced") else "unfenced"
+    host, rack = broker["host"], broker.get("rack")
+    return f"{broker['broker_id']:<10} {host:<30} {broker['port']:<10} {rack or 'null':<10} {state:<10} broker"
+
+
+def _topic(topic: Answer) -> Iterator[str]:
+    name, partitions = topic["name"], sorted(topic["partitions"], key=lambda partition: int(partition["partition_index"]))
+    id_ = f"TopicId: {_id(topic['topic_id'])}\t" if topic.get("topic_id") else ""
+    copies = len(partitions[0]["replica_nodes"])
+    yield f"Topic: {name}\t{id_}PartitionCount: {len(partitions)}\tReplicationFactor: {copies}"
+    for partition in partitions:
+        leader = partition["leader_id"] if partition["leader_id"] >= 0 else "none"
+        replicas, isr = _ids(partition["replica_nodes"]), _ids(sorted(partition["isr_nodes"]))
+        yield f"\tTopic: {name}\tPartition: {partition['partition_index']}\tLeader: {leader}\tReplicas: {replicas}\tIsr: {isr}"
+
+
+def _id(topic_id: str) -> str:
+    """Return the id of a topic as Kafka prints it: URL-safe Base64 without padding."""
+    return urlsafe_b64encode(UUID(str(topic_id)).bytes).rstrip(b"=").decode()
+
+
+def _ids(numbers: Sequence[int]) -> str:
+    return ",".join(map(str, numbers))
+
+
+def _shown(entry: Answer) -> str:
+    return "null" if entry["is_sensitive"] or entry["value"] is None else str(entry["value"])
+
+
+def _synonyms(entry: Answer) -> str:
+    synonyms = () if entry["is_sensitive"] else entry.get("synonyms") or ()
+    return ", ".join(f"{synonym['source']}:{synonym['name']}={synonym['value']}" for synonym in synonyms)
+
+
+def _lag_row(group: str, topic: str, partition: int, offset: int, end: int | None) -> str:
+    lag = "-" if end is None else max(0, end - offset)
+    return f"{group:<30} {topic:<30} {partition:<10} {offset:<15} {'-' if end is None else end:<15} {lag}"

@@ -1,0 +1,159 @@
+"""A cluster is asked with few requests; what a broker cannot answer now is as it was; a cluster that is away is a sentence."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections import Counter
+from typing import Any
+
+import pytest
+from kafka.errors import CoordinatorLoadInProgressError, SaslAuthenticationFailedError, TopicAuthorizationFailedError
+
+from connectors.kafka_cluster import admin, look
+from connectors.kafka_cluster.admin import ClusterAsker, KafkaEndpoint
+from engine.errors import SourceAway, SourceDenied, SourceError
+from tests.unit.connectors.kafka_cluster.test_printing import BROKERS, topic
+
+ALL_RIGHTS = ["DESCRIBE", "DESCRIBE_CONFIGS"]
+
+
+class Client:
+    """Answers as kafka-python's admin client does; counts the requests."""
+
+    def __init__(self, *topics: dict[str, Any]) -> None:
+        self.topics, self.requests, self.failing = list(topics), Counter[str](), dict[str, Exception]()
+        self.groups: dict[int, list[dict[str, str]]] = {1: [{"group_id": "g", "group_state": "Stable"}]}
+        self.rights, self.closed = ALL_RIGHTS, False
+
+    def _asked(self, request: str) -> None:
+        self.requests[request] += 1
+        if request in self.failing:
+            raise self.failing[request]
+
+    def describe_cluster(self) -> dict[str, Any]:
+        self._asked("cluster")
+        return {"cluster_id": "xyz", **BROKERS, "authorized_operations": self.rights}
+
+    def describe_topics(self, names: list[str] | None = None) -> list[dict[str, Any]]:
+        self._asked("topics")
+        known = {topic["name"]: topic for topic in self.topics}
+        missing = [{"name": name, "error_code": 3, "partitions": []} for name in names or () if name not in known]
+        return missing if names else self.topics
+
+    def describe_metadata_quorum(self) -> dict[str, Any]:
+        self._asked("quorum")
+        partition = {"leader_id": 1, "leader_epoch": 1, "current_voters": [{"replica_id": 1}], "observers": []}
+        return {"topics": [{"partitions": [partition]}]}
+
+    def list_groups(self, brokers: list[int]) -> list[dict[str, str]]:
+        self._asked("groups")
+        return self.groups[brokers[0]]
+
+    def describe_configs(self, resources: list[Any], **_: Any) -> dict[str, Any]:
+        self._asked("configs")
+        return {}
+
+    def list_group_offsets(self, groups: list[str]) -> dict[str, Any]:
+        self._asked("offsets")
+        return {}
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def asker_of(client: Client) -> ClusterAsker:
+    return ClusterAsker(KafkaEndpoint("kafka-1:9092"), _client=client)
+
+
+def test_a_round_without_change_is_one_request_of_each_kind_however_many_topics_there_are() -> None:
+    client = Client(*(topic(f"t-{number}", 1) for number in range(2000)))
+    asker = asker_of(client)
+    inventory, _ = asker.ask(None, whole=True)
+    assert client.requests["configs"] == 2000 / admin.AT_ONCE + 1
+    client.requests.clear()
+    again, lines = asker.ask(inventory, whole=False)
+    assert (again, lines) == (inventory, ["Cluster ID: xyz"])
+    assert client.requests == {"cluster": 1, "topics": 1, "quorum": 1, "groups": 1}  # of the broker that is not fenced
+
+
+def test_a_topic_is_gone_when_the_brokers_say_so_of_it_by_name() -> None:
+    client = Client(topic("a", 1), topic("b", 1))
+    asker = asker_of(client)
+    before, _ = asker.ask(None, whole=True)
+    client.topics = client.topics[:1]
+    after, lines = asker.ask(before, whole=False)
+    assert lines[1:] == ["Error while executing topic command : Topic 'b' does not exist as expected"]
+    assert list(after.topics) == ["a"]
+
+
+def test_a_topic_that_is_missing_and_not_unknown_is_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Client(topic("a", 1), topic("b", 1))
+    asker = asker_of(client)
+    before, _ = asker.ask(None, whole=True)
+    client.topics[1] = topic("b", 1, error_code=29)
+    after, lines = asker.ask(before, whole=False)
+    assert (after.topics, lines) == (before.topics, ["Cluster ID: xyz"])
+
+
+def test_groups_of_a_coordinator_that_starts_are_as_they_were() -> None:
+    client = Client()
+    asker = asker_of(client)
+    before, _ = asker.ask(None, whole=True)
+    client.failing["groups"] = CoordinatorLoadInProgressError()
+    after, lines = asker.ask(before, whole=False)
+    assert (after.groups, lines) == ({"g": "Stable"}, ["Cluster ID: xyz"])
+
+
+def test_lags_of_groups_that_cannot_be_asked_cost_nobody_elses() -> None:
+    client = Client()
+    client.groups[1] = [{"group_id": name, "group_state": "Stable"} for name in "abc"]
+    client.failing["offsets"] = CoordinatorLoadInProgressError()
+    _, lines = asker_of(client).ask(None, whole=True)
+    assert client.requests["offsets"] == 5  # all, one half after the other, each
+    assert not any("LAG" in line for line in lines)
+
+
+def test_rights_that_are_missing_are_named_with_the_command_that_grants_them() -> None:
+    client = Client({**topic("a", 1), "authorized_operations": ["DESCRIBE"]})
+    client.rights = ["DESCRIBE_CONFIGS"]
+    asker = asker_of(client)
+    asker.ask(None, whole=False)
+    assert asker.missing_rights == (
+        "the right DESCRIBE on the cluster is missing; grant it with kafka-acls.sh --add --allow-principal User:NAME"
+        " --operation Describe --cluster",
+        "the right DESCRIBE_CONFIGS on 1 topics, a among them, is missing; grant it with kafka-acls.sh --add --allow-principal"
+        " User:NAME --operation DescribeConfigs --topic '*'",
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "sentence"),
+    [
+        (SaslAuthenticationFailedError(), SourceDenied, "kafka-1:9092 does not let us in; check sasl.mechanism"),
+        (TopicAuthorizationFailedError(), SourceDenied, "does not allow it (TopicAuthorizationFailedError)"),
+        (CoordinatorLoadInProgressError(), SourceAway, "cannot be asked (CoordinatorLoadInProgressError)"),
+    ],
+)
+def test_a_refusal_is_a_sentence_and_the_next_round_connects_anew(
+    error: Exception, kind: type[SourceError], sentence: str
+) -> None:
+    client = Client()
+    client.failing["topics"] = error
+    asker = asker_of(client)
+    with pytest.raises(kind) as raised:
+        asker.ask(None, whole=True)
+    assert sentence in str(raised.value)
+    assert client.closed
+    assert asker._client is None
+
+
+def test_a_cluster_that_does_not_answer_is_a_sentence_and_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin, "BOOTSTRAP_MS", 300)
+    threads = threading.active_count()
+    with socket.create_server(("127.0.0.1", 0)) as mute, pytest.raises(SourceAway) as raised:
+        place = f"127.0.0.1:{mute.getsockname()[1]}"
+        look({"connection": {"bootstrap_servers": place}})
+    what = "the addresses, and security.protocol and the credentials in options"
+    assert str(raised.value) == f"no broker of {place} answers; check {what}"
+    assert threading.active_count() == threads

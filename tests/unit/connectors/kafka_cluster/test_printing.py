@@ -1,0 +1,164 @@
+"""From what kafka-python answers to the lines of Kafka's tools: all of it once, then what has changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from connectors.kafka_cluster.printing import (
+    ClusterInventory,
+    broker_rows,
+    broker_settings,
+    gone_line,
+    gone_topics,
+    lag_rows,
+    lag_table,
+    lines_of,
+    quorum_row,
+    settings_of,
+    topic_rows,
+)
+from tests.unit.parse.reading import events
+
+ID = "29ed2c5c-9f8a-4cdf-9b82-3efddb4436ea"
+STAMP = "2026-11-26T22:11:25.123456000Z"
+
+
+def topic(name: str, *leaders: int, error_code: int = 0, replicas: tuple[int, ...] = (1, 2)) -> dict[str, Any]:
+    partitions = [
+        {"partition_index": number, "leader_id": leader, "replica_nodes": list(replicas), "isr_nodes": [2, 1], "error_code": 0}
+        for number, leader in enumerate(leaders)
+    ]
+    return {"error_code": error_code, "name": name, "topic_id": ID, "partitions": partitions[::-1]}
+
+
+BROKERS = {
+    "brokers": [{"broker_id": id_, "host": f"kafka-{id_}", "port": 9092, "rack": None, "is_fenced": id_ == 2} for id_ in (2, 1)]
+}
+INVENTORY = ClusterInventory(
+    "xyz",
+    broker_rows(BROKERS),
+    "LeaderId:               1",
+    topic_rows([topic("b", 1, -1), topic("a", 1)]),
+    {"b": "retention.ms=1"},
+    {"g": "Stable"},
+)
+
+
+def test_a_whole_picture_is_what_the_tools_print() -> None:
+    assert "\n".join(lines_of(INVENTORY, INVENTORY, whole=True)).splitlines() == [
+        "Cluster ID: xyz",
+        "ID         HOST                           PORT       RACK       STATE      ENDPOINT_TYPE",
+        "1          kafka-1                        9092       null       unfenced   broker",
+        "2          kafka-2                        9092       null       fenced     broker",
+        "ClusterId:              xyz",
+        "LeaderId:               1",
+        "Topic: a\tTopicId: Ke0sXJ-KTN-bgj7920Q26g\tPartitionCount: 1\tReplicationFactor: 2\tConfigs: ",
+        "\tTopic: a\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2",
+        "Topic: b\tTopicId: Ke0sXJ-KTN-bgj7920Q26g\tPartitionCount: 2\tReplicationFactor: 2\tConfigs: retention.ms=1",
+        "\tTopic: b\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2",
+        "\tTopic: b\tPartition: 1\tLeader: none\tReplicas: 1,2\tIsr: 1,2",
+        "GROUP                          STATE",
+        "g                              Stable",
+    ]
+
+
+def test_without_a_change_the_cluster_is_named_and_no_more() -> None:
+    assert lines_of(INVENTORY, INVENTORY, whole=False) == ["Cluster ID: xyz"]
+    assert lines_of(None, INVENTORY, whole=False) == lines_of(INVENTORY, INVENTORY, whole=True)
+
+
+def test_of_a_topic_only_the_partitions_that_have_changed_are_printed() -> None:
+    after = replace(INVENTORY, topics=topic_rows([topic("b", 1, 2), topic("a", 1)]))
+    summary, *partitions = lines_of(INVENTORY, after, whole=False)[1:]
+    assert summary.startswith("Topic: b\t")
+    assert partitions == ["\tTopic: b\tPartition: 1\tLeader: 2\tReplicas: 1,2\tIsr: 1,2"]
+    changed = replace(INVENTORY, settings={})
+    assert [line[:9] for line in lines_of(INVENTORY, changed, whole=False)] == ["Cluster I", "Topic: b\t"]
+
+
+def test_a_broker_a_controller_and_a_group_that_have_changed_are_printed() -> None:
+    unfenced = {**BROKERS["brokers"][0], "is_fenced": False}
+    after = replace(
+        INVENTORY, brokers=broker_rows({"brokers": [unfenced, BROKERS["brokers"][1]]}), quorum="x", groups={"g": "Empty"}
+    )
+    lines = "\n".join(lines_of(INVENTORY, after, whole=False))
+    assert "kafka-2                        9092       null       unfenced" in lines
+    assert "kafka-1" not in lines
+    assert "ClusterId:              xyz\nx" in lines
+    assert "g                              Empty" in lines
+
+
+def test_topics_that_a_broker_has_no_answer_about_are_left_out_and_missing_ones_are_known() -> None:
+    after = replace(INVENTORY, topics=topic_rows([topic("a", 1), topic("b", 1, error_code=29)]))
+    assert gone_topics(INVENTORY, after) == ["b"]
+    assert gone_topics(None, after) == []
+    assert gone_line("b") == "Error while executing topic command : Topic 'b' does not exist as expected"
+
+
+def test_voters_and_observers_are_listed() -> None:
+    replicas = {"current_voters": [{"replica_id": 1}, {"replica_id": 2}], "observers": [{"replica_id": 3}]}
+    text = quorum_row({"topics": [{"partitions": [{"leader_id": 2, "leader_epoch": 7, **replicas}]}]})
+    assert [line.split() for line in text.splitlines()] == [
+        ["LeaderId:", "2"],
+        ["LeaderEpoch:", "7"],
+        ["CurrentVoters:", "[1,2]"],
+        ["CurrentObservers:", "[3]"],
+    ]
+
+
+def test_the_settings_of_a_topic_are_those_that_are_its_own() -> None:
+    configs = {
+        "retention.ms": {"value": "60000", "config_source": "DYNAMIC_TOPIC_CONFIG"},
+        "min.insync.replicas": {"value": "2", "config_source": "DYNAMIC_DEFAULT_BROKER_CONFIG"},
+        "cleanup.policy": {"value": "compact", "config_source": "DYNAMIC_TOPIC_CONFIG"},
+    }
+    assert settings_of(configs) == "cleanup.policy=compact,retention.ms=60000"
+
+
+def test_a_setting_has_its_sources_and_a_secret_has_none() -> None:
+    synonyms = [
+        {"source": "STATIC_BROKER_CONFIG", "name": "log.retention.ms", "value": "-1"},
+        {"source": "DEFAULT_CONFIG", "name": "log.retention.hours", "value": "168"},
+    ]
+    configs = {
+        "log.retention.ms": {"value": "-1", "is_sensitive": False, "synonyms": synonyms},
+        "ssl.key.password": {"value": "s3cret", "is_sensitive": True, "synonyms": [{**synonyms[0], "value": "s3cret"}]},
+    }
+    text = broker_settings("1", configs)
+    assert text.splitlines() == [
+        "All configs for broker 1 are:",
+        "  log.retention.ms=-1 sensitive=false"
+        " synonyms={STATIC_BROKER_CONFIG:log.retention.ms=-1, DEFAULT_CONFIG:log.retention.hours=168}",
+        "  ssl.key.password=null sensitive=true synonyms={}",
+    ]
+
+
+def test_lag_is_unknown_where_the_end_is() -> None:
+    lags = lag_rows("g", {("b", 0): 3, ("a", 1): 5}, {("b", 0): 10})
+    assert [row.split() for row in lags] == [["g", "a", "1", "5", "-", "-"], ["g", "b", "0", "3", "10", "7"]]
+    assert [row.split()[0] for row in lag_table(lags)] == ["GROUP", "g", "g"]
+    assert lag_table([]) == []
+
+
+def test_every_first_line_begins_an_event_with_the_time_of_asking() -> None:
+    text = "\n".join(
+        (*lines_of(None, INVENTORY, whole=True), broker_settings("1", {}), *lag_table(["g t 0 1 2 1"]), gone_line("x"))
+    )
+    seen = events("".join(f"{STAMP} {line}\n" for line in text.splitlines()))
+    assert [event.message[:9] for event in seen] == [
+        "Cluster I",
+        "ID       ",
+        "ClusterId",
+        "Topic: a\t",
+        "Topic: a\t",
+        "Topic: b\t",
+        "Topic: b\t",
+        "Topic: b\t",
+        "GROUP    ",
+        "All confi",
+        "GROUP    ",
+        "Error whi",
+    ]
+    assert all(event.timestamp is not None and event.labels["asked"] == "kafka-cluster" for event in seen)
