@@ -79,6 +79,9 @@ def test_pages_to_act_on_fit_and_axe_has_nothing_to_say(
     look("acts")
     page.goto(acting_address)
     look("list-signed-in")
+    page.goto(f"{acting_address}/rules")
+    look("rules")
+    page.goto(acting_address)
     assert page.locator(".row .owner").first.is_visible()
     assert problems == []
     context.close()
