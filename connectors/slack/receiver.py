@@ -33,6 +33,7 @@ from connectors.slack.client import StrictClient
 from connectors.slack.inspecting import inspected
 from connectors.slack.message import NEW_FIX, Message, change, fix_mark, is_loud, parent
 from connectors.slack.scopes import CONNECT, missing_rights
+from connectors.slack.table import sample_table
 from connectors.slack.thread import details
 from engine.errors import UsageError
 from engine.model.addresses import may_carry_secrets
@@ -126,7 +127,7 @@ class SlackReceiver(Struct, frozen=True):
         granted = next((str(value) for name, value in headers.items() if name.lower() == "x-oauth-scopes"), None)
         scopes = None if granted is None else {scope.strip() for scope in granted.split(",")}
         missing = [] if scopes is None else list(missing_rights(scopes, self.channel, has_buttons=bool(self.app_token)))
-        return [*missing, *self._refusal_of_app_token()]
+        return [*missing, *self._refusal_of_app_token(), *self._refusal_of_tables()]
 
     def _refusal_of_app_token(self) -> list[str]:
         """Return a sentence when Slack refuses the app's token; none when it cannot be asked."""
@@ -143,6 +144,17 @@ class SlackReceiver(Struct, frozen=True):
     def inspect(self) -> list[Inspection]:
         """Try token, scopes and channel without sending anything."""
         return inspected(self.client, self.channel)
+
+    def _refusal_of_tables(self) -> list[str]:
+        """Return a sentence when the workspace takes no tables, as blocks.validate says; none when it cannot be asked."""
+        try:
+            self.client.api_call("blocks.validate", json={"blocks": [sample_table()]})
+        except SlackApiError as error:
+            word = _field(error.response, "error")
+            return [f"Slack refuses tables ({word}): a storm is sent as text"] if word in REFUSED_BLOCKS else []
+        except (SlackClientError, NotSlack, OSError, HTTPException, ValueError):
+            pass
+        return []
 
     def deliver(self, notification: Notification) -> Receipt:
         """Post or edit the incident's message and the details in its thread, then post what has changed to the thread.
@@ -235,7 +247,8 @@ class _DeliverySession:
 
     def _parent(self) -> Message:
         notification = self._notification
-        return parent(notification.incident, notification.links, notification.members, has_buttons=self._has_buttons)
+        has_buttons = self._has_buttons and notification.reason is not Reason.TEST
+        return parent(notification.incident, notification.links, notification.members, has_buttons=has_buttons)
 
     def _edit(self, ts: str, message: Message, metadata: Mapping[str, Any]) -> bool:
         """Edit a message of the channel; return False when it is deleted or can no longer be edited."""

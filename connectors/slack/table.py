@@ -38,6 +38,11 @@ def table(members: Sequence[Incident], links: Iterable[Link], budget: int) -> It
         yield paragraph([word(f"and {more:,} more in the thread")])
 
 
+def sample_table() -> SlackBlock:
+    """Return a table of one row, by which a workspace can be asked whether it takes tables."""
+    return {"type": "table", "rows": [[_cell([word(heading)]) for heading in _HEADINGS]]}
+
+
 def table_lines(block: Mapping[str, Any]) -> Iterator[str]:
     """Yield the rows of a table as text."""
     for row in block["rows"]:

@@ -86,6 +86,10 @@ class SlackStandIn(HttpStandIn):
     def _auth_test(self, said: dict[str, Any]) -> dict[str, Any]:
         return {"ok": True, "user": "tocsin", "team": "Stand-in"}
 
+    def _blocks_validate(self, said: dict[str, Any]) -> dict[str, Any]:
+        wrong = breaches("-", said["blocks"])
+        return {"ok": False, "error": "invalid_blocks", "detail": wrong} if wrong else {"ok": True}
+
     def _chat_postMessage(self, said: dict[str, Any]) -> dict[str, Any]:
         channel = CHANNELS.get(str(said["channel"]).removeprefix("#"), said["channel"])
         if channel not in CHANNELS.values():

@@ -84,6 +84,11 @@ def test_what_an_app_lacks_for_buttons_is_told(
         monkeypatch.setenv("TOCSIN_TEST_APP", APP_TOKEN)
         assert main(["receivers", "test", "data", "-c", str(config)]) == 0
         assert capsys.readouterr().out == "data: delivered\n"
+        assert [block["type"] for block in server.parents()[0]["blocks"]].count("actions") == 0, "there is nothing to act on"
+        server.script("blocks.validate", "invalid_blocks")
+        assert main(["receivers", "test", "data", "-c", str(config)]) == 0
+        assert capsys.readouterr().out.splitlines()[1] == "data: Slack refuses tables (invalid_blocks): a storm is sent as text"
+        server.script("blocks.validate", "unknown_method")
         server.granted.remove("commands")
         monkeypatch.setenv("TOCSIN_TEST_APP", "xapp-wrong")
         assert main(["receivers", "test", "data", "-c", str(config)]) == 0
