@@ -74,7 +74,7 @@ def _monitoring(settings: Settings) -> Iterator[CheckedItem]:
                 "heartbeat", str(settings.heartbeat.url), CheckOutcome.OK, "the address can be read; it was not called"
             )
         except UsageError as error:
-            yield CheckedItem("heartbeat", str(settings.heartbeat.url), CheckOutcome.WRONG, str(error))
+            yield CheckedItem("heartbeat", "url", CheckOutcome.WRONG, str(error))
     if settings.metrics is None:
         return
     name = f"{settings.metrics.host}:{settings.metrics.port}"

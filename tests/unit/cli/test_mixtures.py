@@ -40,7 +40,7 @@ def test_logs_that_follow_one_another_are_judged_as_their_files(
     (incident,) = document["incidents"]
     assert (code, incident["rule"], incident["labels"]["broker"]) == (1, "broker-silent", "1")
     assert (incident["evidence"][0]["source"], incident["evidence"][0]["line"]) == ("stdin#broker-1", 21)
-    assert document["coverage"] == {"events": 131, "sources": 1, "processes": {"broker": 3}, "gaps": []}
+    assert document["coverage"] == {"events": 131, "sources": 1, "processes": {"broker": 3}, "gaps": [], "window": ""}
 
 
 def test_mixed_lines_are_not_divided_and_give_no_all_clear(
