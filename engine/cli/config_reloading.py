@@ -34,6 +34,7 @@ USES = {
     "context": ("clusters", SettingUse.PLAN),
     "route": ("route", SettingUse.NOTIFIER),
     "notify_max_age_s": ("notify_max_age", SettingUse.NOTIFIER),
+    "notify_storm": ("notify_storm", SettingUse.NOTIFIER),
     "receivers": ("receivers", SettingUse.NOTIFIER),
     "fallbacks": ("receivers", SettingUse.NOTIFIER),
     "store": ("store", SettingUse.RESTART),
