@@ -43,6 +43,7 @@ _CHARSETS: Mapping[str, re.Pattern[str]] = {
 _REMARK = re.compile(rf" ?\(([^()]*{OMITTED}[^()]*)\)")
 _OMITTED_WORD = re.compile(f" ?{OMITTED}")
 _ADDRESS = re.compile(r"(?:[A-Za-z_+]+://)?(?:[^/@\s]*@)?(?:\[(?P<v6>[^\]]+)\]|(?P<name>[^/:,\s]+)(?![^/,\s]*:[^/,\s]*:))")
+_ADDRESSES = re.compile(r"[\w.:/@\[\]%+-]+(?:, ?[\w.:/@\[\]%+-]+)*", re.ASCII)
 _MEBI = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 
 
@@ -140,7 +141,7 @@ def host_of(address: str) -> str:
     """Return the name in an address or URL, the first of several; Java's `name/ip:port` too. An address that is none of these
     stays as it is, such as an IPv6 address without a port.
     """
-    match = _ADDRESS.match(address.removeprefix("/"))
+    match = _ADDRESS.match(address.removeprefix("/")) if _ADDRESSES.fullmatch(address) else None
     return (match["v6"] or match["name"]) if match else address
 
 
