@@ -63,7 +63,7 @@ class Dispatch:
         self._book, self._receivers, self._clock = book, receivers, clock
         self._pace, self.in_flight = pace, in_flight
         self._on_notice, self._leads = on_notice, leads
-        self._refresher = Refresher(receivers, in_flight)
+        self._refresher = Refresher(in_flight)
         self._remarks: list[str] = []
         self._opened: defaultdict[str, deque[tuple[datetime, tuple[str, str]]]] = defaultdict(deque)  # own messages: storm keys
         self._singles: defaultdict[str, deque[datetime]] = defaultdict(deque)  # times of minor incidents' own messages
@@ -109,7 +109,7 @@ class Dispatch:
 
     def refresh(self, planner: Planner) -> None:
         """Send the open incidents again to receivers that forget them, where it is time."""
-        self._refresher.step(planner, self._clock.now())
+        self._refresher.step(planner, self._receivers, self._clock.now())
 
     def taken_remarks(self) -> list[str]:
         """Return the sentences about refreshes since the last call."""

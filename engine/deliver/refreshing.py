@@ -14,17 +14,19 @@ from engine.ports import ForgetfulReceiver, Receiver
 
 
 class Refresher:
-    """Refreshes the forgetful ones among `receivers`, each by one attempt at a time and never beside a notification to it."""
+    """Refreshes receivers that forget, each by one attempt at a time and never beside a notification to it."""
 
-    def __init__(self, receivers: Mapping[str, Receiver], in_flight: InFlightSet) -> None:
-        self._receivers, self._in_flight = receivers, in_flight
+    def __init__(self, in_flight: InFlightSet) -> None:
+        self._in_flight = in_flight
         self._due: dict[str, datetime] = {}
         self._failing: set[str] = set()
 
-    def step(self, planner: Planner, now: datetime) -> None:
-        """Start every refresh that is due; the first of a receiver is due at once, as an earlier process may have ended long
-        ago."""
-        for name, receiver in self._receivers.items():
+    def step(self, planner: Planner, receivers: Mapping[str, Receiver], now: datetime) -> None:
+        """Start every refresh of the forgetful ones among `receivers` that is due; the first of a receiver is due at once, as
+        an earlier process may have ended long ago. Nothing is remembered of a receiver that is not among them."""
+        self._due = {name: at for name, at in self._due.items() if name in receivers}
+        self._failing &= receivers.keys()
+        for name, receiver in receivers.items():
             key = receiver_key(name, receiver)
             if not isinstance(receiver, ForgetfulReceiver) or self._due.get(name, now) > now or self._in_flight.holds(key):
                 continue

@@ -97,6 +97,15 @@ def test_a_new_process_sends_them_at_once(scene: Scene, server: AlertmanagerStan
     assert active(scene, server) == ["inc-1"]
 
 
+def test_a_receiver_that_a_reload_replaces_is_refreshed_from_then_on(scene: Scene, server: AlertmanagerStandIn) -> None:
+    scene.put()
+    scene.at(0)
+    with AlertmanagerStandIn() as moved:
+        scene.notifier.reconfigure(WITHIN, {"ops": replace(open_receiver(moved.address), now=lambda: scene.now)})
+        run(scene, 3600.0)
+        assert active(scene, moved) == ["inc-1"]
+
+
 def test_failures_are_said_once_and_mended_by_the_next(scene: Scene, server: AlertmanagerStandIn) -> None:
     remarks: list[str] = []
     scene.put()
@@ -113,14 +122,14 @@ def test_failures_are_said_once_and_mended_by_the_next(scene: Scene, server: Ale
 def test_none_is_sent_beside_a_notification_to_the_same_receiver(scene: Scene, server: AlertmanagerStandIn) -> None:
     held: list[Work] = []
     in_flight = InFlightSet(held.append)
-    refresher = Refresher(scene.receivers, in_flight)
+    refresher = Refresher(in_flight)
     scene.put()
     scene.at(0)
-    refresher.step(scene.notifier._planner, scene.now)
-    refresher.step(scene.notifier._planner, scene.now + timedelta(hours=1))
+    refresher.step(scene.notifier._planner, scene.receivers, scene.now)
+    refresher.step(scene.notifier._planner, scene.receivers, scene.now + timedelta(hours=1))
     assert len(held) == 1, "the first one is still in flight"
     held[0]()
     (finished,) = in_flight.finished()
     assert finished[1] == Receipt(DeliveryState.DELIVERED)
-    refresher.step(scene.notifier._planner, scene.now + timedelta(hours=1))
+    refresher.step(scene.notifier._planner, scene.receivers, scene.now + timedelta(hours=1))
     assert len(held) == 2
