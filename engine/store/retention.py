@@ -29,7 +29,6 @@ _INCIDENT_TABLES = (
     schema.attempts,
     schema.searchable,
     schema.incident_labels,
-    schema.acts,
     schema.handlings,
 )
 _AT_ONCE = 500  # bound parameters of one statement
@@ -40,8 +39,8 @@ def prune(connection: Connection, before: datetime, limit: int) -> int:
     """Remove at most `limit` incidents that are over and have not changed since `before`; return how many were removed.
 
     Incidents merged into a removed one go with it; batches and silences from before that time go too. Never removed are open
-    incidents, incidents with a notification still to be sent, and the incident that changed last, whose revision is the mark
-    that readers have read up to.
+    incidents, incidents with a notification still to be sent, the incident that changed last, and the last act: its revision
+    and the number of the act are the marks that readers have read up to.
     """
     candidates = _candidates(connection, before, limit)
     removed = removable(candidates, _neighbours(connection, candidates))
@@ -49,6 +48,7 @@ def prune(connection: Connection, before: datetime, limit: int) -> int:
         _remove_alerts(connection, incident)
     _remove_evidence(connection, removed)
     _forget(connection, [incident.id for incident in removed])
+    _remove_acts(connection)
     _remove_older(connection, schema.text(before))
     return len(removed)
 
@@ -141,6 +141,12 @@ def _forget(connection: Connection, ids: Sequence[str]) -> None:
         for column in (table.c.id, schema.revisions.c.id, *(table.c.incident for table in _INCIDENT_TABLES)):
             _delete(connection, column, pending)
         pending = parts
+
+
+def _remove_acts(connection: Connection) -> None:
+    """Remove the acts on removed incidents, except the last act: SQLite would give its number to another one."""
+    acts, last = schema.acts, select(func.max(schema.acts.c.number)).scalar_subquery()
+    connection.execute(delete(acts).where(acts.c.number < last, acts.c.incident.not_in(select(schema.incidents.c.id))))
 
 
 def _remove_older(connection: Connection, before: str) -> None:

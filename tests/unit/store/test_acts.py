@@ -119,8 +119,18 @@ def test_a_silence_is_added_with_the_act_once(store: Store) -> None:
 def test_acts_go_with_the_incident_when_it_is_removed_for_its_age(store: Store) -> None:
     put(store, replace(OPEN, revision=2, status="resolved"), incident(id="inc-2", key=("default", "other", ()), alerts=()))
     store.acts().record(act(ActKind.NOTE, text="it was the disk"))
+    store.acts().record(act(ActKind.NOTE, "later", text="and here, too", incident="inc-2"))
     assert store.prune(datetime.now(AT.tzinfo) + timedelta(days=1)) == 1
     assert store.acts().of("inc-1") == []
+
+
+def test_an_act_is_after_the_mark_though_earlier_ones_were_removed_for_their_age(store: Store) -> None:
+    put(store, replace(OPEN, revision=2, status="resolved"), incident(id="inc-2", key=("default", "other", ()), alerts=()))
+    store.acts().record(act(ActKind.NOTE, text="it was the disk"))
+    mark, _ = store.acts().changed_since(0)
+    assert store.prune(datetime.now(AT.tzinfo) + timedelta(days=1)) == 1
+    store.acts().record(act(ActKind.ACKNOWLEDGE, "later", incident="inc-2"))
+    assert [each.id for each in store.acts().changed_since(mark)[1]] == ["inc-2"]
 
 
 def test_the_beginning_of_an_id_is_enough_when_it_is_the_only_one(store: Store) -> None:
