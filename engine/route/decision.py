@@ -129,12 +129,14 @@ def _acts(incident: Incident) -> int:
 
 
 def _is_by_person(last_log: NotificationLog, incident: Incident) -> bool:
-    """Return whether a person changed the status or the owner since `last_log`."""
+    """Return whether a person changed the status or the owner since `last_log`. The owner also goes when newer evidence ends an
+    acknowledgement, which is no act."""
     handling = incident.handling
     if handling is None:
         return False
     is_state = handling.state == incident.status or (not handling.state and incident.status == "open")
-    return incident.owner != last_log.owner or (incident.status != last_log.status and bool(handling.by) and is_state)
+    is_owner = incident.owner != last_log.owner and _acts(incident) != last_log.acts
+    return is_owner or (incident.status != last_log.status and bool(handling.by) and is_state)
 
 
 def _new_status(last_log: NotificationLog, incident: Incident) -> tuple[Reason, str]:

@@ -88,6 +88,17 @@ def test_a_silence_of_the_incident_mutes_the_logs_and_not_the_people(scene: Scen
     assert told(ops) == [("resolved", "resolved (by mina)")]
 
 
+def test_what_ends_an_acknowledgement_by_the_logs_is_no_act_that_breaks_a_silence(scene: Scene, ops: MemoryReceiver) -> None:
+    act(scene, ActKind.ACKNOWLEDGE)
+    act(scene, ActKind.SILENCE, 61, until=START + timedelta(hours=2))
+    assert scene.at(61) == 1
+    scene.put(revision=2, status="resolved", first_seen=AT, last_seen=AT)
+    scene.at(400)
+    scene.put(revision=3, count=2, first_seen=AT + timedelta(hours=1), last_seen=AT + timedelta(hours=1))
+    assert [scene.at(HOUR), scene.at(HOUR + 600)] == [0, 0]
+    assert scene.entry().why.startswith("silenced until")
+
+
 def test_what_a_person_does_after_a_restart_is_found(scene: Scene, ops: MemoryReceiver) -> None:
     act(scene, ActKind.ACKNOWLEDGE)
     scene.restart()
