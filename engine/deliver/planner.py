@@ -78,7 +78,7 @@ class Planner:
             self.touch(self._incidents)
         self.touch(self._agenda.due(now))
         self._plan(now)
-        self._changed_digests.update(self.storms.repeats_at(self._policy, now))
+        self._changed_digests.update(self.storms.due(self._policy, now))
         self._plan_digests(now)
 
     def touch(self, incidents: Iterable[str]) -> None:
@@ -237,7 +237,7 @@ class Planner:
                     del self._digests[pair]
             self._plan_backfill(receiver, now)
             self._plan_floods(receiver, now)
-            for pair, digest in self.storms.plan(receiver, self._policy, now):
+            for pair, digest in self.storms.plan(receiver, self._policy, self._silences, now):
                 self._store_digest(pair, digest)
             self._drop_empty(receiver)
         self._changed_digests.clear()

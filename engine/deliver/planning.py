@@ -173,18 +173,22 @@ def _decision(policy: Policy, target: Target, incident: Incident, log: Notificat
     return decision
 
 
+def muting(target: Target, incident: Incident, silences: Iterable[Silence], now: datetime) -> tuple[datetime, str] | None:
+    """Return until when, and why, `target` is not notified of `incident`; None when nothing mutes it."""
+    silence = muted_by(routing_labels(incident), silences, now)
+    if silence is not None:
+        remark = f" ({silence.comment})" if silence.comment else ""
+        return silence.ends_at, f"silenced until {moment(silence.ends_at)}{remark}"
+    why = mute_reason(target.hours, now)
+    return (hours_change_at(target.hours, now), why) if why else None
+
+
 def _muted(
     target: Target, incident: Incident, planned: Delivery, silences: Iterable[Silence], now: datetime
 ) -> PlannedEntry | None:
     """Return the muted entry, planned again when the silence or time interval ends; None when nothing mutes it."""
-    silence = muted_by(routing_labels(incident), silences, now)
-    if silence is not None:
-        remark = f" ({silence.comment})" if silence.comment else ""
-        why = f"silenced until {moment(silence.ends_at)}{remark}"
-        return PlannedEntry(replace(planned, state=DeliveryState.MUTED, why=why), silence.ends_at)
-    if why := mute_reason(target.hours, now):
-        return PlannedEntry(replace(planned, state=DeliveryState.MUTED, why=why), hours_change_at(target.hours, now))
-    return None
+    muted = muting(target, incident, silences, now)
+    return None if muted is None else PlannedEntry(replace(planned, state=DeliveryState.MUTED, why=muted[1]), muted[0])
 
 
 def _held_for_good(

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from msgspec.structs import replace
 
 from engine.deliver.book import Book, entries_by_digest
 from engine.deliver.digests import Digest, folded
-from engine.deliver.planning import WAITING, Policy
+from engine.deliver.planning import WAITING, Policy, muting
 from engine.model.incidents import DAWN, Incident
 from engine.model.notifications import Delivery, DeliveryState, NotificationLog, Reason
-from engine.model.routes import Timings
+from engine.model.routes import Silence, Timings
 from engine.route import Candidate, Decision, decide_storm, in_order, is_of, is_storm, storm_digest, storm_id
 from engine.route.storms import JOIN
 from engine.store.outbox import Pair
+
+_MUTABLE = frozenset((Reason.ESCALATED, Reason.REPEATED, Reason.DIGEST))
+_OVER = frozenset(("resolved", "retracted", "merged"))
 
 
 class Storms:
@@ -27,6 +30,7 @@ class Storms:
 
     def __init__(self, book: Book, incidents: Mapping[str, Incident], is_in_flight: Callable[[Pair], bool]) -> None:
         self._book, self._incidents, self._is_in_flight = book, incidents, is_in_flight
+        self._muted_until: dict[Pair, datetime] = {}
 
     def open(self, receiver: str, now: datetime) -> list[str]:
         """Return the ids of the storms that new incidents join, the latest first."""
@@ -45,30 +49,35 @@ class Storms:
         log = self._book.log(pair)
         return log is not None and bool(log.storm) and not self._is_final(pair[0], log.storm)
 
-    def plan(self, receiver: str, policy: Policy, now: datetime) -> Iterator[tuple[Pair, Digest]]:
-        """Yield the message about each storm of `receiver` that is to be sent, now or later."""
+    def plan(self, receiver: str, policy: Policy, silences: Sequence[Silence], now: datetime) -> Iterator[tuple[Pair, Digest]]:
+        """Yield the message about each storm of `receiver` that is to be sent, now or later. While all its open incidents are
+        muted it says only what is over."""
         waiting = self._waiting(receiver)
         for id_ in sorted({*self._book.storms[receiver], *waiting}):
             pair, members = (receiver, id_), waiting.get(id_, [])
+            self._muted_until.pop(pair, None)
             if self._is_in_flight(pair) or (self._is_final(receiver, id_) and not members):
                 continue
-            digest = self._digest(pair, members, policy, now)
+            digest = self._digest(pair, members, policy, silences, now)
             if digest is not None:
                 yield pair, digest
 
-    def repeats_at(self, policy: Policy, now: datetime) -> Iterator[str]:
-        """Yield the receivers of storms that are open for `repeat_interval` since their last message."""
+    def due(self, policy: Policy, now: datetime) -> Iterator[str]:
+        """Yield the receivers of storms that are open for `repeat_interval` since their last message, or not muted any more."""
+        yield from {receiver for (receiver, _), until in self._muted_until.items() if until <= now}
         for receiver, storms in self._book.storms.items():
             for id_ in storms:
                 log, entry = self._book.log((receiver, id_)), self._book.entry((receiver, id_))
                 is_waiting = entry is not None and entry.state in WAITING
                 interval_s = policy.tree.timings.repeat_interval_s
-                if log is None or log.status != "open" or not interval_s or is_waiting:
+                if log is None or log.status != "open" or not interval_s or is_waiting or (receiver, id_) in self._muted_until:
                     continue
                 if (now - log.at).total_seconds() >= interval_s:
                     yield receiver
 
-    def _digest(self, pair: Pair, members: list[Delivery], policy: Policy, now: datetime) -> Digest | None:
+    def _digest(
+        self, pair: Pair, members: list[Delivery], policy: Policy, silences: Sequence[Silence], now: datetime
+    ) -> Digest | None:
         receiver, id_ = pair
         parts = {*self._book.storms[receiver].get(id_, ()), *(member.incident for member in members)}
         incidents = [self._incidents[part] for part in sorted(parts) if part in self._incidents]
@@ -80,6 +89,8 @@ class Storms:
         decision = decide_storm(log, summary, len(settled), timings, now, edits=receiver in policy.edits)
         if decision.reason is Reason.REPEATED and not decision.is_due(now):
             decision = Decision()
+        if decision.reason in _MUTABLE and (until := _muted_until(receiver, incidents, policy, silences, now)) is not None:
+            self._muted_until[pair], decision = until, Decision()
         if decision.reason is None and entry is not None and entry.unsure_since is not None:
             decision = Decision(Reason.UPDATED, now)
         if decision.reason is None:
@@ -100,6 +111,23 @@ class Storms:
         logs = (self._book.log((receiver, incident)) for incident in self._book.storms[receiver].get(id, ()))
         times = [log.at for log in logs if log is not None and log.digest]
         return max([*times, *(member.known_at for member in self._waiting(receiver).get(id, ()))], default=DAWN)
+
+
+def _muted_until(
+    receiver: str, incidents: Iterable[Incident], policy: Policy, silences: Sequence[Silence], now: datetime
+) -> datetime | None:
+    """Return when the first of the open ones of `incidents` is not muted any more; None when one of them, or none, is open and
+    not muted."""
+    ends = []
+    for incident in incidents:
+        if incident.status in _OVER:
+            continue
+        target = next(target for target in policy.targets(incident, (receiver,)) if target.receiver == receiver)
+        muted = muting(target, incident, silences, now)
+        if muted is None:
+            return None
+        ends.append(muted[0])
+    return min(ends, default=None)
 
 
 def _entry(

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,13 @@ from connectors.pagerduty import open_receiver as open_pagerduty
 from engine.deliver import Policy
 from engine.model.links import LinkTargets
 from engine.model.notifications import DeliveryState, Reason, Receipt
-from engine.model.routes import Route, Timings
+from engine.model.routes import Hours, LabelMatcher, Route, Silence, TimeInterval, TimeSpan, Timings
 from engine.store import Store
 from engine.store.store import BatchId
 from tests.standins.pagerduty import ROUTING_KEY, PagerDutyStandIn
 from tests.standins.slack import TOKEN, SlackStandIn
 from tests.unit.cli.incidents import incident
-from tests.unit.deliver.scene import Scene
+from tests.unit.deliver.scene import START, Scene
 
 POST, EDIT = "chat.postMessage", "chat.update"
 SIZE, MANY = 5, 40
@@ -166,6 +167,44 @@ def test_it_is_repeated_while_it_is_open(scene: Scene, server: SlackStandIn) -> 
     (parent,) = server.parents()
     assert server.replies(parent)[-1]["reply_broadcast"] is True
     assert "still open: 12 incidents of broker-silent" in str(server.replies(parent)[-1]["blocks"])
+
+
+NIGHT = TimeInterval("night", (TimeSpan(times=((180, 420),)),))  # from 03:00 to 07:00 UTC
+
+
+def silence_all(scene: Scene, seconds: int) -> None:
+    matchers = (LabelMatcher("rule", "=", "broker-silent"),)
+    scene.store.outbox().put_silence(Silence("s", matchers, scene.now, START + timedelta(seconds=seconds)))
+
+
+def quieted(scene: Scene, how: str) -> int:
+    """Mute all incidents of the storm; return the second at which that ends."""
+    if how == "silence":
+        silence_all(scene, 9 * 3600)
+        return 9 * 3600
+    return (7 * 60 - (2 * 60 + 10)) * 60
+
+
+@pytest.mark.parametrize("how", ["silence", "hours"])
+def test_while_all_of_it_is_muted_it_only_says_what_is_over(store: Store, how: str) -> None:
+    mail = MemoryReceiver(rate_limit_key="mail", gathers=True)
+    tree = POLICY.tree if how == "silence" else replace(POLICY.tree, hours=Hours(mute=(NIGHT,)))
+    scene = Scene(store, {"ops": mail}, replace(POLICY, tree=tree))
+    put(scene, range(12))
+    through(scene, 0, 40)
+    end = quieted(scene, how)
+    put(scene, range(3), revision=2, severity="critical")
+    for second in range(3600, end, 600):
+        scene.at(second)
+    assert len(mail.notifications) == 1, "nothing is told, neither what is worse nor that it is still open"
+    scene.at(end)
+    scene.at(end + 60)
+    assert len(mail.notifications) > 1, "it is told when it is not muted any more"
+    if how == "silence":
+        silence_all(scene, 20 * 3600)
+        put(scene, range(12), revision=3, status="resolved")
+        scene.at(end + 3600)
+        assert mail.notifications[-1].reason is Reason.RESOLVED
 
 
 @pytest.mark.parametrize("behaviours", [["ratelimited:20"], ["drop"], ["status:503"], ["bare"], ["invalid_blocks"]])
