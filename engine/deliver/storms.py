@@ -19,6 +19,7 @@ from engine.store.outbox import Pair
 
 _MUTABLE = frozenset((Reason.ESCALATED, Reason.REPEATED, Reason.DIGEST))
 _OVER = frozenset(("resolved", "retracted", "merged"))
+_ALONE = WAITING | {DeliveryState.SENDING, DeliveryState.MUTED}
 
 
 class Storms:
@@ -84,7 +85,8 @@ class Storms:
         settled = [member for member in members if member.incident in self._incidents]
         if not incidents:
             return None
-        summary, log, entry = storm_digest(id_, incidents), self._book.log(pair), self._book.entry(pair)
+        apart = {incident.id for incident in incidents if self._is_apart((receiver, incident.id))}
+        summary, log, entry = storm_digest(id_, incidents, apart), self._book.log(pair), self._book.entry(pair)
         timings = Timings(0.0, 0.0, policy.tree.timings.repeat_interval_s) if policy.hurry else policy.tree.timings
         decision = decide_storm(log, summary, len(settled), timings, now, edits=receiver in policy.edits)
         if decision.reason is Reason.REPEATED and not decision.is_due(now):
@@ -102,6 +104,11 @@ class Storms:
     def _waiting(self, receiver: str) -> Mapping[str, list[Delivery]]:
         entries = entries_by_digest(self._book.held[receiver])
         return {id_: members for id_, members in entries.items() if is_storm(id_)}
+
+    def _is_apart(self, pair: Pair) -> bool:
+        """Return whether an incident of a storm has a message of its own, or is due one that may be muted."""
+        log, entry = self._book.log(pair), self._book.entry(pair)
+        return (log is not None and not log.digest) or (entry is not None and entry.state in _ALONE)
 
     def _is_final(self, receiver: str, id: str) -> bool:
         log = self._book.log((receiver, id))

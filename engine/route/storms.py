@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
 
@@ -74,10 +74,11 @@ def storming(
     return chosen
 
 
-def storm_digest(id: str, members: Sequence[Incident]) -> Incident:
+def storm_digest(id: str, members: Sequence[Incident], apart: Container[str] = ()) -> Incident:
     """Return the summary incident of `members` (at least one), the worst first.
 
-    It is over when all of them are, and acknowledged when all others are. Its revision is a fingerprint of their states.
+    It is over when all of them are, and acknowledged when all others are. Its revision is a fingerprint of their states. Its
+    severity is that of the worst open one that is not in `apart`, the ids of those that have messages of their own.
     """
     rules = {member.rule for member in members}
     cluster = members[0].key[0]
@@ -93,12 +94,13 @@ def storm_digest(id: str, members: Sequence[Incident]) -> Incident:
         cause="They came within minutes, so they are one message, which is kept up to date. Each has a page of its own.",
         symptoms=[_symptom(member) for member in in_order(members)],
     )
+    together = [member for member in remaining if member.id not in apart]
     components = {member.component for member in members}
     states = {member.status for member in remaining}
     return replace(
         summary,
         revision=_fingerprint(members),
-        severity=_worst(remaining or members),
+        severity=_worst(together or remaining or members),
         component=components.pop() if len(components) == 1 else "any",
         labels={"cluster": cluster},
         status="resolved" if not states else states.pop() if len(states) == 1 else "open",

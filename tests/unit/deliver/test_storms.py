@@ -131,13 +131,15 @@ def test_what_gets_worse_in_it_is_told_by_itself_and_stays_in_the_table(scene: S
     storm, own = server.parents()
     assert own["text"].startswith("CRITICAL: Broker 3 went silent")
     assert "🔴 critical" in rows(storm)[0]
-    assert [r["reply_broadcast"] for r in server.replies(storm)][-1] is True, (
-        "the storm is worse now, which an edit does not say"
-    )
+    assert not any(reply["reply_broadcast"] for reply in server.replies(storm)), "it is told once"
+    put(scene, range(12, 13), severity="critical")
+    through(scene, 60, 100)
+    assert len(server.parents()) == 2
+    assert server.replies(storm)[-1]["reply_broadcast"] is True, "what joins the storm makes it worse"
     put(scene, range(3, 4), revision=3, severity="critical", status="resolved")
-    through(scene, 60, 400)
+    through(scene, 100, 440)
     assert own["text"].startswith("Resolved: Broker 3 went silent")
-    assert "12 incidents of broker-silent in cluster prod: 11 still open" in storm["text"]
+    assert "13 incidents of broker-silent in cluster prod: 12 still open" in storm["text"]
 
 
 def test_others_are_told_as_ever(scene: Scene, server: SlackStandIn) -> None:
