@@ -67,7 +67,9 @@ class Acts:
             decision = decide_act(act, before)
             ended = _ended_silence(connection, act) if act.kind is ActKind.UNSILENCE else None
             if act.kind is ActKind.UNSILENCE and ended is None:
-                decision = ActDecision(ActOutcome.UNCHANGED, f"there is no silence `{act.silence}` that has not ended")
+                decision = ActDecision(
+                    ActOutcome.UNCHANGED, f"there is no silence `{act.silence}` of this incident that has not ended"
+                )
             if decision.outcome is not ActOutcome.DONE:
                 return RecordedAct(decision, before)
             _insert(connection, act)
@@ -167,7 +169,10 @@ def _act_of(connection: Connection, key: str) -> Act | None:
 
 
 def _ended_silence(connection: Connection, act: Act) -> Silence | None:
-    """Return the silence that an act names, as it is after its end now; None when it has ended before, or there is none."""
+    """Return the silence that an act names, as it is after its end now; None when it has ended before, or no act on the same
+    incident added it."""
+    if not any(each.kind is ActKind.SILENCE and each.silence == act.silence for each in _acts_on(connection, act.incident)):
+        return None
     body = connection.scalar(select(schema.silences.c.body).where(schema.silences.c.id == act.silence))
     silence = None if body is None else loads(body, Silence)
     return None if silence is None or silence.ends_at <= act.at else replace(silence, ends_at=act.at)

@@ -46,7 +46,8 @@ def act_of(fields: Mapping[str, str], incident: str, user: str, now: datetime) -
     except (ValueError, KeyError):
         raise HTTPException(400, "This is not the form of a page.") from None
     text, assignee = fields.get("text", "").replace("\r\n", "\n").strip(), fields.get("assignee", "").strip()
-    content = "\0".join((user, key, incident, kind.value, scope.value, str(span), text, assignee))
+    silence = fields.get("silence", "") if kind is ActKind.UNSILENCE else ""
+    content = "\0".join((user, key, incident, kind.value, scope.value, str(span), text, assignee, silence))
     return Act(
         key=f"page {hashlib.sha256(content.encode()).hexdigest()}",
         incident=incident,
@@ -58,7 +59,7 @@ def act_of(fields: Mapping[str, str], incident: str, user: str, now: datetime) -
         assignee=assignee,
         until=now + span if kind is ActKind.SILENCE else None,
         scope=scope,
-        silence=fields.get("silence", "") if kind is ActKind.UNSILENCE else "",
+        silence=silence,
     )
 
 

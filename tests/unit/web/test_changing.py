@@ -119,7 +119,22 @@ def test_a_silence_can_be_ended_once(browser: TestClient, store: Store) -> None:
     assert f"ended the silence {silence.id}" in page and "Silenced until" not in page
     fields = {**hidden(browser), "kind": "unsilence", "silence": silence.id}
     again = browser.post(ACTS, data=fields, headers=FROM_HERE)
-    assert f"Nothing changed: there is no silence `{silence.id}` that has not ended." in unescape(again.text)
+    assert f"Nothing changed: there is no silence `{silence.id}` of this incident that has not ended." in unescape(again.text)
+
+
+def test_two_silences_of_a_page_are_ended_one_by_one_and_those_of_other_incidents_not(
+    browser: TestClient, store: Store, fill: Fill
+) -> None:
+    act(browser, "silence")
+    act(browser, "silence", of="rule")
+    fields = {**hidden(browser), "kind": "unsilence"}
+    first, second = store.outbox().silences(NOW)
+    fill(TOO_LARGE, incident(id="inc-0", key=("default", "other", ())))
+    elsewhere = browser.post("/incidents/inc-0/acts", data={**fields, "silence": first.id}, headers=FROM_HERE)
+    assert "Nothing changed" in elsewhere.text
+    for silence in (first, second):
+        assert browser.post(ACTS, data={**fields, "silence": silence.id}, headers=FROM_HERE).status_code == 303
+    assert store.outbox().silences(NOW) == []
 
 
 def test_an_act_on_a_merged_incident_leads_to_the_one_that_it_is_part_of(browser: TestClient, fill: Fill) -> None:
