@@ -126,18 +126,21 @@ def shown(connection: Connection, incidents: Iterable[Incident]) -> list[Inciden
 def shown_state() -> ColumnElement[str]:
     """Return the state of an incident as it is shown, in SQL, for a query of incidents that are joined with their handlings:
     the same as engine/acting.as_shown."""
+    return case((is_in_force(), schema.handlings.c.state), else_=schema.incidents.c.state)
+
+
+def is_in_force() -> ColumnElement[bool]:
+    """Return whether the state that a person set decides how an incident is shown, in SQL, for the same query."""
     table, handling = schema.incidents.c, schema.handlings.c
     newest = case((handling.state == "acknowledged", table.began), else_=table.seen)
     no_times = or_(newest == "", handling.until_seen == "")
     counted = or_(handling.state == "acknowledged", table["count"] <= handling["count"])
-    is_in_force = or_(and_(no_times, counted), and_(newest != "", newest <= handling.until_seen))
-    decides = and_(
+    return and_(
         table.state.in_(("open", "resolved")),
         handling.state.in_(("open", "acknowledged", "resolved")),
         or_(handling.state != "acknowledged", table.state == "open"),
-        is_in_force,
+        or_(and_(no_times, counted), and_(newest != "", newest <= handling.until_seen)),
     )
-    return case((decides, handling.state), else_=table.state)
 
 
 def handlings(connection: Connection, ids: Sequence[str]) -> Mapping[str, Handling]:

@@ -6,12 +6,14 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from engine.cli.main import main
 from engine.model.acts import Act, ActKind, RuleStats
 from engine.model.incidents import DAWN
 from engine.model.notifications import Delivery, DeliveryState, Reason, Settlement
 from engine.store import Store
+from engine.store.schema import incidents
 from engine.store.store import BatchId
 from tests.unit.cli.incidents import AT, incident
 
@@ -54,6 +56,30 @@ def test_each_incident_counts_once_for_its_rule(address: str) -> None:
         RuleStats("odd", 1, 0, 0, 0, 0),
     ]
     assert [each.rule for each in store.rule_stats(AT + timedelta(seconds=1))] == ["odd"], "its lines have no time"
+    store.close()
+
+
+def test_a_resolution_that_newer_evidence_ended_and_an_end_that_is_not_known_do_not_count(address: str) -> None:
+    store = filled(address)
+    end = AT + timedelta(minutes=40)
+    again = incident(id="inc-9", rule="true", revision=2, count=2, status="resolved", last_seen=end, resolved_at=end)
+    with store.batch(BatchId("query", 1)) as ledger:
+        ledger.put_incidents([again])
+    assert next(each for each in store.rule_stats(DAWN) if each.rule == "true").resolve_s == 120.0
+    with store._begin() as connection:  # as a migration of an old store leaves it
+        connection.execute(update(incidents).where(incidents.c.id != "inc-9").values(until=None))
+    assert next(each for each in store.rule_stats(DAWN) if each.rule == "true").resolve_s == 2400.0
+    store.close()
+
+
+def test_the_reasons_are_the_last_ones_of_incidents_that_are_not_useful_still(address: str) -> None:
+    store = filled(address)
+    last = [("inc-b", "third"), ("inc-a", "fourth"), ("inc-b", "fifth")]
+    for n, (id_, text) in enumerate(last):
+        store.acts().record(Act(f"more {n}", id_, ActKind.NOT_USEFUL, "mina", "page", AT, text))
+    assert store.rule_stats(DAWN)[0].reasons == ("third", "fourth", "fifth")
+    store.acts().record(Act("useful", "inc-b", ActKind.USEFUL, "mina", "page", AT))
+    assert store.rule_stats(DAWN)[0].reasons == ("the same every night", "fourth")
     store.close()
 
 
