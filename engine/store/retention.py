@@ -17,6 +17,7 @@ from engine.codec import loads
 from engine.model.incidents import Incident
 from engine.model.notifications import DeliveryState
 from engine.store import schema
+from engine.store.acts import shown_state
 from engine.store.ledger import REMOVED, entity_text
 
 NEAR = timedelta(days=1)
@@ -36,7 +37,8 @@ _ALWAYS = (datetime.min.replace(tzinfo=UTC) + NEAR, datetime.max.replace(tzinfo=
 
 
 def prune(connection: Connection, before: datetime, limit: int) -> int:
-    """Remove at most `limit` incidents that are over and have not changed since `before`; return how many were removed.
+    """Remove at most `limit` incidents that are over, by the logs and as they are shown, and that neither the logs nor a person
+    changed since `before`; return how many were removed.
 
     Incidents merged into a removed one go with it; batches and silences from before that time go too. Never removed are open
     incidents, incidents with a notification still to be sent, the incident that changed last, and the last act: its revision
@@ -83,12 +85,19 @@ def _span(incident: Incident) -> tuple[datetime, datetime]:
 
 
 def _candidates(connection: Connection, before: datetime, limit: int) -> list[Incident]:
-    table, entries = schema.incidents, schema.outbox
-    query = select(table.c.body).where(
-        table.c.changed_at < schema.text(before),
-        table.c.status.in_(_OVER),
-        table.c.id.not_in(select(entries.c.incident).where(entries.c.state.in_(_UNSENT))),
-        table.c.id.not_in(_changed_last()),
+    table, entries, acts = schema.incidents, schema.outbox, schema.acts
+    handled = table.outerjoin(schema.handlings, schema.handlings.c.incident == table.c.id)
+    query = (
+        select(table.c.body)
+        .select_from(handled)
+        .where(
+            table.c.changed_at < schema.text(before),
+            table.c.status.in_(_OVER),
+            shown_state().in_(_OVER),
+            table.c.id.not_in(select(acts.c.incident).where(acts.c.at >= schema.text(before))),
+            table.c.id.not_in(select(entries.c.incident).where(entries.c.state.in_(_UNSENT))),
+            table.c.id.not_in(_changed_last()),
+        )
     )
     return [loads(body, Incident) for body in connection.scalars(query.order_by(table.c.changed_at).limit(limit))]
 

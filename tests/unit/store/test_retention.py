@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import func, select
 
+from engine.model.acts import Act, ActKind
 from engine.model.incidents import Alert, AlertKey, Evidence, Incident, Verdict
 from engine.model.notifications import Delivery, DeliveryState, NotificationLog, Reason, Settlement
 from engine.model.routes import Silence
@@ -107,6 +108,17 @@ def test_what_is_open_or_still_to_be_told_or_changed_last_stays(store: Store) ->
     assert store.prune(LATER) == 0
     assert ids(store) == {"inc-open", "inc-untold", "inc-last"}
     assert store.changed_since(0)[0] > 0
+
+
+def test_what_a_person_reopened_or_acted_on_later_stays(store: Store) -> None:
+    put(store, told("inc-reopened", alert("a", NOON)), told("inc-noted", alert("b", NOON)), told("inc-old", alert("c", NOON)))
+    put(store, told("inc-last", alert("d", NOON)), batch=1)
+    long_ago = NOW - DAY
+    store.acts().record(Act("1", "inc-reopened", ActKind.REOPEN, "mina", "page", long_ago))
+    store.acts().record(Act("2", "inc-noted", ActKind.NOTE, "mina", "page", LATER + DAY, "the disk"))
+    store.acts().record(Act("3", "inc-old", ActKind.NOTE, "mina", "page", long_ago, "the disk"))
+    assert store.prune(LATER) == 1
+    assert ids(store) == {"inc-reopened", "inc-noted", "inc-last"}
 
 
 def test_what_was_read_up_to_stays_what_was_read_up_to(store: Store) -> None:
