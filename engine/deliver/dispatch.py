@@ -199,9 +199,10 @@ class Dispatch:
         attempt = replace(entry, state=DeliveryState.SENDING, attempts=entry.attempts + 1, attempt_at=now)
         self._book.change([attempt])
         digest = planner.digest(entry)
-        if digest is None and is_minor(incident) and not entry.marks:
+        if digest is None and is_minor(incident) and not entry.marks and self._receivers[entry.receiver].rate_limit_key:
             self._singles[entry.receiver].append(now)
-        if digest is None and entry.reason is Reason.OPENED:
+        is_gathered = planner.policy.storm_size and entry.receiver in planner.policy.gatherers
+        if digest is None and entry.reason is Reason.OPENED and is_gathered:
             self._opened[entry.receiver].append((now, storm_keys(incident)))
         members = digest.table if digest is not None else ()
         attempted = (incident, entry.reason, entry.news, entry.marks, entry.unsure_since)

@@ -285,6 +285,17 @@ def test_programs_get_every_incident(store: Store) -> None:
     assert [each.reason for each in program.notifications] == [Reason.OPENED] * 12
 
 
+@pytest.mark.parametrize("size", [0, SIZE])
+def test_nothing_is_remembered_of_what_is_never_gathered(store: Store, size: int) -> None:
+    scene = Scene(store, {"ops": MemoryReceiver(gathers=not size)}, replace(POLICY, storm_size=size))
+    put(scene, range(3), severity="low")
+    scene.at(0)
+    through(scene, 29, 32)
+    assert [scene.entry(id=f"inc-{n:02}").state for n in range(3)] == [DeliveryState.DELIVERED] * 3
+    dispatch = scene.notifier._dispatch
+    assert not any(dispatch._opened.values()) and not any(dispatch._singles.values())
+
+
 @pytest.mark.slow
 def test_kill_9_while_it_is_sent_and_while_it_is_edited(store: Store, server: SlackStandIn, tmp_path: Path) -> None:
     scene = Scene(store, {})  # the job; the notifier is another process
