@@ -40,6 +40,7 @@ __all__ = ["EmailReceiver", "SmtpServer", "open_receiver"]
 _SUBJECT, _NUMBER = "subject", "messages"  # the marks: the subject of the thread, and how many messages it has
 _MOST_SUBJECT, _MOST_CHARACTERS = 180, 100_000  # the second: of all passages
 _POLICY = SMTP.clone(max_line_length=200, cte_type="7bit")  # a subject stays on one line; any server takes 7 bits
+_AGAIN_S = 0.5  # between two attempts to cut off a client: it may have no connection yet
 _URGENT = frozenset(("critical", "high"))
 _LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
 
@@ -157,15 +158,40 @@ class _Conversation:
 
 
 class _Smtp(smtplib.SMTP):
-    """The client of the standard library, which notes when it sends the message itself."""
+    """The client of the standard library, which notes when it sends the message itself, and which is cut off LONGEST_S after it
+    began to connect."""
 
     conversation = _Conversation()
+    _over: threading.Event | None = None
+
+    def connect(
+        self, host: str = "localhost", port: int = 0, source_address: tuple[bytearray | bytes | str, int] | None = None
+    ) -> tuple[int, bytes]:
+        self._over = threading.Event()
+        threading.Thread(target=self._limit, args=(self._over, LONGEST_S), name="SMTP limit", daemon=True).start()
+        try:
+            return super().connect(host, port, source_address)
+        except BaseException:
+            self._over.set()  # the caller never gets the client
+            raise
+
+    def close(self) -> None:
+        if self._over is not None:
+            self._over.set()
+        super().close()
 
     def data(self, msg: Buffer | str) -> tuple[int, bytes]:
         self.conversation.has_data = True
         answer = super().data(msg)
         self.conversation.has_data = False  # there is an answer
         return answer
+
+    def _limit(self, over: threading.Event, wait_s: float) -> None:
+        while not over.wait(wait_s):
+            with suppress(OSError):
+                if (connection := self.sock) is not None:
+                    connection.shutdown(socket.SHUT_RDWR)
+            wait_s = _AGAIN_S
 
 
 class _SmtpOverTls(_Smtp, smtplib.SMTP_SSL):
@@ -174,14 +200,11 @@ class _SmtpOverTls(_Smtp, smtplib.SMTP_SSL):
 
 @contextmanager
 def _connected(server: SmtpServer) -> Iterator[_Smtp]:
-    """Give a client that is connected, and encrypted if `server` says so; it is cut off after LONGEST_S."""
+    """Give a client that is connected, and encrypted if `server` says so."""
     if server.tls == "tls":
         client: _Smtp = _SmtpOverTls(server.host, server.port, timeout=SILENT_S, context=ssl.create_default_context())
     else:
         client = _Smtp(server.host, server.port, timeout=SILENT_S)
-    timer = threading.Timer(LONGEST_S, _cut, (client,))
-    timer.daemon = True
-    timer.start()
     try:
         if server.tls == "starttls":
             client.starttls(context=ssl.create_default_context())
@@ -189,14 +212,7 @@ def _connected(server: SmtpServer) -> Iterator[_Smtp]:
         with suppress(smtplib.SMTPException, OSError):
             client.quit()
     finally:
-        timer.cancel()
         client.close()
-
-
-def _cut(client: smtplib.SMTP) -> None:
-    with suppress(OSError):
-        if client.sock is not None:
-            client.sock.shutdown(socket.SHUT_RDWR)
 
 
 def _refusal(error: smtplib.SMTPException, conversation: _Conversation) -> Receipt:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import select
 import smtplib
+import socket
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
@@ -134,6 +138,29 @@ def test_a_server_that_never_answers_is_cut_off(server: MailStandIn, monkeypatch
     monkeypatch.setattr(smtplib.SMTP, "ehlo", hang)
     receipt = receiver(server).deliver(Notification(TOO_LARGE, Reason.OPENED))
     assert (receipt.state, receipt.unsure) == (DeliveryState.RETRY_LATER, False)
+
+
+def test_the_limit_counts_from_the_first_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("connectors.email.LONGEST_S", 0.2)
+    pieces = 0
+
+    def greet(listener: socket.socket) -> None:
+        """Send a greeting of 10 s, a byte now and then."""
+        nonlocal pieces
+        connection = listener.accept()[0]
+        with connection, suppress(OSError):
+            while pieces < 200 and not select.select([connection], [], [], 0.05)[0]:
+                connection.sendall(b"2")
+                pieces += 1
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=greet, args=(listener,))
+        thread.start()
+        server = SmtpServer("127.0.0.1", listener.getsockname()[1], "none")
+        receipt = EmailReceiver(server, SENDER, (RECIPIENT,)).deliver(Notification(TOO_LARGE, Reason.OPENED))
+        thread.join()
+    assert (receipt.state, receipt.unsure) == (DeliveryState.RETRY_LATER, False)
+    assert pieces < 200
 
 
 def test_text_of_logs_makes_no_header_and_no_markup() -> None:
