@@ -54,9 +54,7 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         others = [other for other in self.connections if isinstance(other, Connection) and other is not self]
         if len(others) >= self.limits.connections:
-            min(others, key=Connection._precedence).give_up(
-                "there are too many connections to the pages; the one that was idle or slow for longest was closed"
-            )
+            min(others, key=Connection._precedence).give_up(_TOO_MANY)
         self._set_timers()
 
     def connection_lost(self, exc: Exception | None) -> None:
