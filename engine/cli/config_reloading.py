@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from engine.cli.inputs import checks
 from engine.cli.rule_reloading import SHOWN
 from engine.cli.watching import FileWatch
-from engine.config import Settings, load
+from engine.config import Settings, SlackSettings, load
 from engine.errors import DiagnosticsError, TocsinError
+from engine.secrets import Secret
 
 
 class SettingUse(Enum):
@@ -69,14 +70,23 @@ def reconfiguration(current: Settings, changed: Settings) -> Reconfiguration:
     """Return what a change from `current` to `changed` means for a run. Pure."""
     differing = [name for name in USES if getattr(current, name) != getattr(changed, name)]
     uses = {name: USES[name] for name in differing}
+    waiting = [key for key, use in uses.values() if use is SettingUse.RESTART]
+    if _app_tokens(current) != _app_tokens(changed):
+        waiting.append("receivers[].slack.app_token")
     kept = {name: getattr(current, name) for name, (_, use) in uses.items() if use is SettingUse.RESTART}
     return Reconfiguration(
         replace(changed, **kept),
         tuple(dict.fromkeys(key for key, use in uses.values() if use is not SettingUse.RESTART)),
-        tuple(dict.fromkeys(key for key, use in uses.values() if use is SettingUse.RESTART)),
+        tuple(dict.fromkeys(waiting)),
         any(use is SettingUse.PLAN for _, use in uses.values()),
         any(use is SettingUse.NOTIFIER for _, use in uses.values()),
     )
+
+
+def _app_tokens(settings: Settings) -> set[Secret]:
+    """Return the tokens by which a run is connected to Slack, from its start to its end."""
+    slack = (receiver for receiver in settings.receivers if isinstance(receiver, SlackSettings))
+    return {receiver.app_token for receiver in slack if receiver.app_token is not None}
 
 
 class ConfigReloader:

@@ -46,6 +46,20 @@ def test_what_a_change_means(tmp_path: Path, more: str, taken: tuple[str, ...], 
     assert all(getattr(change.settings, name) == getattr(current, name) for name in restart)
 
 
+def test_an_app_token_needs_a_restart_while_its_receiver_does_not(tmp_path: Path) -> None:
+    def settings(more: str) -> Settings:
+        path = tmp_path / "other.yml"
+        path.write_text(BASE.replace("{name: b, terminal: {}}", f'{{name: b, slack: {{channel: "#b", token: "env:T"{more}}}}}'))
+        return load(path)
+
+    without, with_token = settings(""), settings(', app_token: "env:A"')
+    for current, changed in ((without, with_token), (with_token, without), (with_token, settings(', app_token: "env:B"'))):
+        change = reconfiguration(current, changed)
+        assert (change.taken, change.waiting) == (("receivers",), ("receivers[].slack.app_token",))
+        assert change.settings.receivers == changed.receivers
+    assert reconfiguration(with_token, settings(', app_token: "env:A", base_url: "http://127.0.0.1:1"')).waiting == ()
+
+
 class Watched:
     def __init__(self, folder: Path) -> None:
         self.path, self.now, self.said = folder / "tocsin.yml", 0.0, list[str]()
