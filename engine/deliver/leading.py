@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from engine.deliver.notifier import Notifier
 from engine.deliver.planning import Policy
+from engine.deliver.receipts import presentable
 from engine.errors import StoreAway, StoreError
 from engine.ports import Receiver, Say
 from engine.store import Store
@@ -101,8 +102,9 @@ class NotifierStandby:
                 sentence = outage.ends()
             except StoreAway as error:
                 sentence = outage.goes_on(error)
-            except StoreError as error:  # LeaseLost too
-                problem = f"the notifier goes on after an error: {error}"
+            except Exception as error:  # LeaseLost too; the thread must survive everything: without it nobody is notified
+                what = str(error) if isinstance(error, StoreError) else presentable(f"{type(error).__name__}: {error}")
+                problem = f"the notifier goes on after an error: {what}"
                 sentence = problem if problem != last_problem else None
             last_problem = problem or ""
             if sentence:

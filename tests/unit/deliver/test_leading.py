@@ -125,6 +125,21 @@ def test_a_bounded_run_leaves_the_messages_to_the_notifier_that_leads(stores: tu
     assert told(receiver) == ["inc-0"]
 
 
+def test_an_error_of_any_kind_is_said_once_and_the_next_attempt_leads(stores: tuple[Store, Store]) -> None:
+    put(stores[0], 0)
+    receiver, attempts = MemoryReceiver(), list[int]()
+
+    def make(of: Store, leads: Callable[[], bool]) -> Notifier:
+        attempts.append(1)
+        if len(attempts) < 4:
+            raise OSError(5, "Input/output error")
+        return Notifier(of, POLICY, {"ops": receiver}, SteadyClock(), interval_s=0, begin=on_a_thread, leads=leads)
+
+    with running(NotifierStandby(stores[0], make)) as sentences:
+        until(lambda: told(receiver) == ["inc-0"])
+    assert sentences == ["the notifier goes on after an error: OSError: [Errno 5] Input/output error"]
+
+
 @pytest.mark.server
 def test_one_that_is_cut_off_in_the_middle_of_a_message_writes_and_sends_nothing_more(
     postgresql: Any, monkeypatch: pytest.MonkeyPatch
