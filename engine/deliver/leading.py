@@ -73,7 +73,8 @@ class NotifierStandby:
 
     Args:
         make: returns the notifier for a store and for the question whether it still leads; it reads the state of the store.
-        on_look: called after each step of the notifier that went well, and each time another process was found to lead.
+        on_look: called after each step of the notifier that went well, and each time another process was found to lead
+            or the store to be away.
     """
 
     def __init__(self, store: Store, make: MakeNotifier, on_look: Callable[[], None] = _ignore) -> None:
@@ -101,6 +102,7 @@ class NotifierStandby:
                 followed = self._lead(stop, say, followed)
                 sentence = outage.ends()
             except StoreAway as error:
+                self._on_look()
                 sentence = outage.goes_on(error)
             except Exception as error:  # LeaseLost too; the thread must survive everything: without it nobody is notified
                 what = str(error) if isinstance(error, StoreError) else presentable(f"{type(error).__name__}: {error}")

@@ -37,9 +37,8 @@ class ProcessLock:
             raise LockHeld(f"process {number}", sentence) from None
         except OSError as error:
             os.close(self._file)
-            raise StoreError(
-                f"{path}: {guarded} cannot be locked ({error.strerror}); a file system of this machine can"
-            ) from None
+            sentence = f"{path}: {guarded} cannot be locked there ({error.strerror}); move it to a disk of this machine"
+            raise StoreError(sentence) from None
         os.ftruncate(self._file, 0)
         os.write(self._file, f"{os.getpid()}\n".encode())
 
