@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from engine.shipping import FILE, HOST, named, value_at
@@ -16,6 +16,7 @@ from engine.shipping import FILE, HOST, named, value_at
 Split = Callable[[str], Mapping[str, str]]
 
 MOST_CHARACTERS = 256 << 20  # of a content that is taken as a whole
+UNNAMED = "lines of other files"  # the name of what grep printed of files whose names are not recognised
 _FEW = 40  # lines by which the output of grep is recognised
 _OF_PATHS = r"[^\s:\[\]{}\"'|=,;()<>]*"  # no date, level or class in front of a message is one
 _PATH = rf"(?:[A-Za-z]:[\\/])?(?=[^\s:]*[A-Za-z]{{2}}){_OF_PATHS}(?:[/\\]{_OF_PATHS}|\.(?:log|out|txt)[\w.-]*)"
@@ -75,15 +76,20 @@ def is_grep_output(head: str) -> bool:
 
 
 def of_grep(content: str) -> Mapping[str, str]:
-    """Return the lines of each file without its path and their numbers; lines of context (`-A`, `-B`, `-C`) are lines too."""
+    """Return the lines of each file without its path and their numbers; lines of context (`-A`, `-B`, `-C`) are lines too.
+
+    Lines whose path is not recognised are the log UNNAMED, as they are.
+    """
     texts: dict[str, list[str]] = {}
     waiting: list[str] = []  # context in front of the first line that names its file for sure
+    unnamed: list[str] = []
     path = ""
     for line in content.split("\n"):
         if line in ("", "--"):
             continue
         if (match := _FOUND.match(line)) is not None:
             path = match["path"]
+            unnamed += [early for early in waiting if not early.startswith(f"{path}-")]
             texts.setdefault(path, []).extend(_without_path(early, path) for early in waiting if early.startswith(f"{path}-"))
             waiting = []
             texts[path].append(match["line"])
@@ -91,7 +97,9 @@ def of_grep(content: str) -> Mapping[str, str]:
             texts[path].append(_without_path(line, path))
         else:
             waiting.append(line)
-    return {name: "\n".join([*lines, ""]) for name, lines in texts.items()}
+    unnamed += waiting
+    logs = {**texts, UNNAMED: unnamed} if unnamed else texts
+    return {name: "\n".join([*lines, ""]) for name, lines in logs.items()}
 
 
 def _without_path(line: str, path: str) -> str:
@@ -104,9 +112,8 @@ def of_search(content: str) -> Mapping[str, str]:
     Raises ValueError when `content` is not such an answer.
     """
     documents: dict[str, list[tuple[str, int, str]]] = {}
-    for hit in (hit for answer in _values(content) for hit in _hits(answer)):
-        document = hit.get("_source") or {key: _single(value) for key, value in (hit.get("fields") or {}).items()}
-        if document:
+    for hit in (hit for answer in _values(content) for part in _parts(answer) for hit in _hits(part)):
+        if document := _document(hit):
             host, file = named(document, HOST), named(document, FILE)
             place = value_at(document, "log.offset")
             order = (str(value_at(document, "@timestamp") or ""), place if isinstance(place, int) else 0)
@@ -118,11 +125,57 @@ def of_search(content: str) -> Mapping[str, str]:
     }
 
 
-def _hits(answer: Any) -> Iterator[Mapping[str, Any]]:
-    for part in [answer, *(answer.get("responses") or [])] if isinstance(answer, dict) else []:
-        hits = part.get("hits") if isinstance(part, dict) else None
-        rows = hits.get("hits") if isinstance(hits, dict) else None
-        yield from (row for row in rows or [] if isinstance(row, dict))
+def missing_of(content: str) -> Sequence[str]:
+    """Return why the answers of `_search` are not all of what was searched for, a clause for each reason; pages of one search
+    (they have the same total) are taken together.
+
+    Raises ValueError when `content` is not such an answer.
+    """
+    reasons: dict[str, None] = {}
+    held: dict[tuple[int, str], int] = {}  # documents, by total and relation
+    for part in (part for answer in _values(content) for part in _parts(answer)):
+        if "error" in part:
+            reasons["the search failed"] = None
+        if part.get("timed_out") is True:
+            reasons["the search timed out"] = None
+        shards = part.get("_shards")
+        if isinstance(shards, dict) and shards.get("failed"):
+            reasons[f"{shards['failed']} of {shards.get('total', 'the')} shards failed"] = None
+        if (total := _total(part)) is not None:
+            held[total] = held.get(total, 0) + sum(bool(_document(hit)) for hit in _hits(part))
+    counts = [
+        f"it holds {number:,} of {'at least ' if relation == 'gte' else ''}{total:,} documents"
+        for (total, relation), number in held.items()
+        if number < total or (relation == "gte" and number == total)
+    ]
+    return [*reasons, *counts]
+
+
+def _total(part: Mapping[str, Any]) -> tuple[int, str] | None:
+    """Return how many documents a search found, and `eq` or, for a lower bound, `gte`; None when the answer does not say."""
+    hits = part.get("hits")
+    total = hits.get("total") if isinstance(hits, dict) else None
+    if isinstance(total, dict):
+        value, relation = total.get("value"), str(total.get("relation", "eq"))
+    else:
+        value, relation = total, "eq"  # before Elasticsearch 7
+    return (value, relation) if isinstance(value, int) else None
+
+
+def _parts(answer: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the answer of each search in an answer of `_search` or `_msearch`."""
+    parts = [answer, *(answer.get("responses") or [])] if isinstance(answer, dict) else []
+    yield from (part for part in parts if isinstance(part, dict))
+
+
+def _hits(part: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    hits = part.get("hits")
+    rows = hits.get("hits") if isinstance(hits, dict) else None
+    yield from (row for row in rows or [] if isinstance(row, dict))
+
+
+def _document(hit: Mapping[str, Any]) -> Mapping[str, Any]:
+    return hit.get("_source") or {key: _single(value) for key, value in (hit.get("fields") or {}).items()}
 
 
 def _single(value: Any) -> Any:

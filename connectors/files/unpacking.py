@@ -24,7 +24,7 @@ from typing import IO, Any, cast
 
 from msgspec import Struct
 
-from connectors.files.exports import MOST_CHARACTERS, Split, of_grep, of_loki, of_markdown, of_search, split_of
+from connectors.files.exports import MOST_CHARACTERS, Split, missing_of, of_grep, of_loki, of_markdown, of_search, split_of
 from connectors.files.finding import SKIPPED, is_log
 from connectors.files.opening import STDIN, refused
 from engine.errors import SourceError
@@ -150,15 +150,20 @@ class Unpacking:
         if len(content) > MOST_CHARACTERS:
             raise SourceError(f"{name}: is larger than {MOST_CHARACTERS >> 20} MiB; give the logs in several files")
         try:
-            logs = {part: text for part, text in split(content.decode("utf-8", "replace")).items() if text.strip()}
+            text = content.decode("utf-8", "replace")
+            logs = {part: log for part, log in split(text).items() if log.strip()}
+            missing = missing_of(text) if split is of_search else ()
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             self.notes.append(f"{name}: looks like {_KINDS[split]}, but cannot be read as such ({error})")
             yield StagedFile(path, name)
             return
         self.notes.append(f"{name}: read as {_KINDS[split]}")
-        for part, text in logs.items():
+        if missing:
+            remedy = "search for less at a time, or page by page"
+            self.errors.append(SourceError(f"{name}: is no whole answer: {', '.join(missing)}; {remedy}"))
+        for part, log in logs.items():
             base = PurePosixPath(part or name).name
-            yield StagedFile(str(self._store([text.encode()], base, name)), f"{name}/{part.lstrip('/')}" if part else name)
+            yield StagedFile(str(self._store([log.encode()], base, name)), f"{name}/{part.lstrip('/')}" if part else name)
 
     def _compressed(self, stream: io.BufferedReader, path: str, name: str, depth: int) -> Iterator[StagedFile]:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,8 +12,10 @@ from msgspec.structs import replace
 from engine.cli.mixtures import Namings, undivided
 from engine.cli.output import count
 from engine.cli.strangers import MOST_IDS, SourceTraces, cluster_ids
+from engine.cli.windows import ALL_TIMES, TimeWindow
 from engine.model.incidents import Roster
 from engine.model.matches import ActivitySpan, Match
+from engine.model.phrases import moment
 from engine.model.quarantine import DeadLetter
 from engine.model.records import AnyEvent, Progress, parent_id
 from engine.ports import Chunk
@@ -56,13 +59,32 @@ def without(coverage: Coverage, refused: Sequence[str], quarantined: Sequence[De
     return replace(coverage, gaps=gaps)
 
 
+def within_window(coverage: Coverage, window: str, outside: tuple[datetime, datetime] | None, zone: ZoneInfo) -> Coverage:
+    """Return `coverage` with the bounds of the time that was judged, and with a gap when no line lies within them.
+
+    Args:
+        window: the bounds in words.
+        outside: the times of the first and of the last line when no line lies within the bounds; else None.
+    """
+    if outside is None:
+        return replace(coverage, window=f", {window}")
+    first, last = (moment(at.astimezone(zone)) for at in outside)
+    empty = f"the time {window}: no line lies in it (lines are from {first} to {last}); give the logs of that time"
+    return replace(coverage, window=f", {window}", gaps=(*coverage.gaps, empty))
+
+
 class CoverageCollector:
     """Collects, while input is read, which sources have lines, times, and events that are recognised as log events.
 
     An event is recognised when its text has a time or a level, or when a rule matches it.
+
+    Args:
+        window: the times that are judged.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, window: TimeWindow = ALL_TIMES) -> None:
+        self._window = window
+        self._inside: set[str] = set()  # sources with times in the window
         self._lines: dict[str, None] = {}  # sources with lines
         self._dated: set[str] = set()
         self._recognised: set[str] = set()
@@ -88,6 +110,7 @@ class CoverageCollector:
             if isinstance(item, ActivitySpan):
                 source = parent_id(item.source_id)
                 self._dated.add(source)
+                self._inside.update(source for _ in self._window.within((item,)))
                 first, last = self._times.get(source, (item.first, item.last))
                 self._times[source] = (min(first, item.first), max(last, item.last))
             elif isinstance(item, Match):
@@ -118,7 +141,7 @@ class CoverageCollector:
         """Return what was judged.
 
         Args:
-            events: the number of all events.
+            events: the number of all events, or of those in a window that has a bound.
             expected: the ids of the brokers that the caller expects.
             reported: the ids of those whose absence an incident reports.
         """
@@ -128,8 +151,15 @@ class CoverageCollector:
         gaps = [*_nothing_read(self._lines), *_foreign(foreign), *_undated(undated)]
         gaps += [undivided(source, namings) for source, namings in self.namings.mixtures().items()]
         gaps += _never_active([id_ for id_ in expected if id_ not in reported], rosters)
+        if not self._window.is_open:
+            return Coverage(events, len(self._inside), processes if events else {}, tuple(gaps))
         judged = events - sum(self._bare[source] for source in foreign)
         return Coverage(judged, len(self._lines) - len(foreign), processes, tuple(gaps))
+
+    def times(self) -> tuple[datetime, datetime] | None:
+        """Return the times of the first and of the last event of all sources; None when no event has a time."""
+        spans = self._times.values()
+        return (min(first for first, _ in spans), max(last for _, last in spans)) if spans else None
 
 
 def _processes(rosters: Iterable[Roster]) -> Mapping[str, int]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 
 from engine.config import HeartbeatSettings, MetricsSettings, Settings
 from engine.deliver import DeliveryNotice
-from engine.errors import RuntimeMissing
+from engine.errors import RuntimeMissing, StoreError
 from engine.ports import Say
 from engine.secrets import Secret
 from engine.spark.job import BatchReport
@@ -21,11 +21,15 @@ ENDS_WITHIN_S = 5.0
 class Monitoring:
     """The metrics and the health of a run; without `metrics` and `heartbeat` in the configuration nothing is collected.
 
+    It can run before the store is open (see `opened`).
+
     Raises RuntimeMissing when a package that the sections need is not installed.
     """
 
-    def __init__(self, settings: Settings, store: Store, *, has_job: bool = True, has_notifier: bool = True) -> None:
-        self._settings = settings
+    def __init__(
+        self, settings: Settings, store: Store | None = None, *, has_job: bool = True, has_notifier: bool = True
+    ) -> None:
+        self._settings, self._store = settings, store
         self._enabled = settings.metrics is not None or settings.heartbeat is not None
         if self._enabled:
             try:
@@ -34,13 +38,27 @@ class Monitoring:
                 raise RuntimeMissing(
                     "`metrics` and `heartbeat` need the package prometheus-client: pip install 'tocsin[web]'"
                 ) from None
-            self._metrics, self._health = RunMetrics(lambda: datetime.now(UTC)), Health(store.batches, has_job, has_notifier)
-            self._metrics.register(StoreCollector(store))
+            self._metrics, self._health = RunMetrics(lambda: datetime.now(UTC)), Health(self._read_store, has_job, has_notifier)
+            self._collector_of = StoreCollector
+            if store is not None:
+                self.opened(store)
+
+    def opened(self, store: Store) -> None:
+        """Take the store, whose metrics are collected from now on."""
+        self._store = store
+        if self._enabled:
+            self._metrics.register(self._collector_of(store))
+
+    def _read_store(self) -> None:
+        if self._store is None:
+            raise StoreError(f"{self._settings.store}: the incident store is not open yet")
+        self._store.check_file()
+        self._store.check_readable()
 
     def batch_reported(self, report: BatchReport) -> None:
         """Take the report of a batch."""
         if self._enabled and report.is_stored:
-            self._health.batch_stored()
+            self._health.job_works()
             self._metrics.stored(report.incidents, report.letters, report.losses)
             for amount in report.amounts:
                 self._metrics.read(amount.source_id, amount.lines, amount.bytes)
@@ -55,10 +73,26 @@ class Monitoring:
         if self._enabled:
             self._metrics.attempted(notice.entry, notice.receipt.state)
 
-    def notifier_stepped(self) -> None:
+    def notifier_works(self) -> None:
         """Take a sign of life of the notifier."""
         if self._enabled:
-            self._health.notifier_stepped()
+            self._health.notifier_works()
+
+    def job_works(self) -> None:
+        """Take a sign of life of the job."""
+        if self._enabled:
+            self._health.job_works()
+
+    def waiting(self, stop: threading.Event) -> Callable[[float], bool]:
+        """Return a function that waits between two attempts to reach a store that is away: it takes the attempt as a sign of
+        life, waits for a number of seconds, and returns whether `stop` is set."""
+
+        def pause(seconds: float) -> bool:
+            self.job_works()
+            self.notifier_works()
+            return stop.wait(seconds)
+
+        return pause
 
     def exposition(self) -> bytes:
         """Return the metrics in the text format of Prometheus; empty when nothing is collected."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from datetime import datetime
 from functools import partial
 
 from msgspec import Struct
@@ -56,6 +57,8 @@ class Triage(Struct, frozen=True):
         quarantined: the dead letters.
         cost: what columns decided, and what the reference read.
         coverage: what was judged, and what was not and why.
+        outside: the times of the first and of the last event when none lies in the window; None when one does, when the window
+            has no bound, and when no event has a time.
         mixtures: by source, the lines in which several brokers name themselves in one stream.
         collections: the sources in groups that can have nothing to do with each other.
         audit: what the audit of `audited_blocks` blocks found, a text for each difference, without secrets.
@@ -73,6 +76,7 @@ class Triage(Struct, frozen=True):
     audited_blocks: int = 0
     audit: tuple[str, ...] = ()
     coverage: Coverage = Coverage(0)
+    outside: tuple[datetime, datetime] | None = None
     mixtures: Mapping[str, tuple[Naming, ...]] = {}
     collections: tuple[LogCollection, ...] = ()
 
@@ -84,7 +88,7 @@ class _EventCounts:
         self._window = window
         self.events = self.matches = 0
         self.unknown = UnknownEvents(redact)
-        self.coverage = CoverageCollector()
+        self.coverage = CoverageCollector(window)
         self.warned: set[tuple[str, int]] = set()  # source and number of the event
 
     def observe(self, event: LogEvent, matches: list[Match]) -> None:
@@ -149,7 +153,7 @@ def triage(
     """
     started_at_s, matcher, ledger = time.perf_counter(), Matcher(plan, DiskCache()), MemoryLedger()
     counts, quarantine = _EventCounts(matcher.redact, window), Quarantine(matcher.redact)
-    bounded = Bounded(plan, matcher, counts.observe, (ERROR_SIGN,), quarantine, audited)
+    bounded = Bounded(plan, matcher, counts.observe, (ERROR_SIGN,), quarantine, audited, None if window.is_open else window)
     sightings = counts.coverage
     findings = correlate(window.within(sightings.findings(bounded.read(sightings.input(input)))), plan, quarantine)
     final = {i.id: i for i in group(findings, plan, ledger, quarantine)}
@@ -162,7 +166,7 @@ def triage(
     picked = _picked_incidents(minor_incidents, counts.warned, plan) if short and not reported else ()
     ids = {incident.id for incident in picked}
     absent = [incident.labels.get("broker", "") for incident in reported]
-    coverage = sightings.coverage(events, ledger.rosters(), _expected(plan), absent)
+    coverage = sightings.coverage(events if window.is_open else bounded.within, ledger.rosters(), _expected(plan), absent)
     return Triage(
         incidents=picked or tuple(i for i in reported if not i.pending),
         pending=tuple(i for i in reported if i.pending),
@@ -176,6 +180,7 @@ def triage(
         audited_blocks=bounded.audit.blocks if bounded.audit is not None else 0,
         audit=tuple(d.sentence(matcher.redact) for d in bounded.audit.differences) if bounded.audit is not None else (),
         coverage=coverage,
+        outside=None if window.is_open or bounded.within else sightings.times(),
         mixtures=sightings.namings.mixtures(),
         collections=collections_of(sightings.traces()),
     )

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.dsl.quantities import duration_s
@@ -14,25 +13,13 @@ from engine.errors import UsageError
 from engine.model.incidents import AlertCourse, Incident
 from engine.model.matches import COMPONENT_LINE, ActivitySpan, Match
 from engine.model.phrases import moment
-from engine.model.records import Progress
+from engine.model.records import Progress, TimeBounds
 
 _NAMING = ("/names", "/version")  # of the rule ids of lines that tell who writes
 
 
-class TimeWindow(Struct, frozen=True):
-    """The times from `since` until before `until`; None: no bound."""
-
-    since: datetime | None = None
-    until: datetime | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it has no bound at all."""
-        return self.since is None and self.until is None
-
-    def holds(self, at: datetime) -> bool:
-        """Return whether `at` is in the window."""
-        return (self.since is None or self.since <= at) and (self.until is None or at < self.until)
+class TimeWindow(TimeBounds, frozen=True):
+    """The times that a scan judges."""
 
     def within(self, items: Iterable[Match | ActivitySpan | Progress]) -> Iterator[Match | ActivitySpan | Progress]:
         """Yield the items of the window: matches in it, and the parts of spans in it. Lines in which processes name themselves

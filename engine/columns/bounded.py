@@ -14,7 +14,7 @@ from engine.columns.by_line import LineStages
 from engine.match import Matcher, Observer
 from engine.match.activity import ActivityTracker
 from engine.model.matches import ActivitySpan, Match
-from engine.model.records import Block, Progress
+from engine.model.records import Block, Progress, TimeBounds
 from engine.model.rules import Plan
 from engine.parse import Assembler
 from engine.ports import Chunk
@@ -62,6 +62,7 @@ class Bounded:
         also: expressions; `observe` is also called for events whose text one of them matches.
         quarantine: takes the input that a stage raises on; without one the error is raised.
         audited: whether some of the blocks that columns read are also read by the reference.
+        bounds: the times whose events `within` counts; None: of none.
     """
 
     def __init__(
@@ -72,8 +73,10 @@ class Bounded:
         also: Iterable[str] = (),
         quarantine: Quarantine | None = None,
         audited: bool = False,
+        bounds: TimeBounds | None = None,
     ) -> None:
-        self._stages = LineStages(plan, matcher, Assembler(plan.formats), ActivityTracker(), observe, quarantine)
+        assembler, activity = Assembler(plan.formats), ActivityTracker()
+        self._stages = LineStages(plan, matcher, assembler, activity, observe, quarantine, bounds=bounds)
         self._also = tuple(also)
         self._learnt: LearntTexts | None = None
         self._reader: Reader | None = None
@@ -117,6 +120,11 @@ class Bounded:
     def unobserved(self) -> int:
         """The number of events that `observe` was not called for."""
         return self._stages.counts.unobserved
+
+    @property
+    def within(self) -> int:
+        """The number of events with a time within the bounds."""
+        return self._stages.counts.within
 
     @property
     def unobserved_matches(self) -> int:

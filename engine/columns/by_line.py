@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from engine.match import Matcher, Observer, matched_of
 from engine.match.activity import ActivityTracker
 from engine.model.matches import ActivitySpan, Match
-from engine.model.records import Block, LogEvent, RawLine, Record
+from engine.model.records import Block, LogEvent, RawLine, Record, TimeBounds
 from engine.model.rules import Plan
 from engine.parse import Assembler, decode_block, unwrap_line
 from engine.quarantine import Quarantine, attempt
@@ -29,6 +29,7 @@ class ReadCounts(Struct):
         matches: matches in these, without lines in which a component prints its own id.
         by_reference: events that were read one by one.
         reasons: those of them that columns could not decide, by reason; the rest has no header.
+        within: events with a time within the bounds of LineStages; 0 without bounds.
         failed: blocks that columns raised an error on, and that were read line by line.
     """
 
@@ -38,6 +39,7 @@ class ReadCounts(Struct):
     matches: int = 0
     by_reference: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
+    within: int = 0
     failed: int = 0
 
 
@@ -47,6 +49,7 @@ class LineStages:
     Args:
         observe: called with each event and its matches, by `report`.
         quarantine: takes the input that a stage fails on; without one, the error is raised.
+        bounds: the times whose events are counted apart; None for none.
         retain: called with each finished block; returns whether it keeps the block, which is then not decoded here.
     """
 
@@ -59,10 +62,11 @@ class LineStages:
         observe: Observer | None = None,
         quarantine: Quarantine | None = None,
         retain: Callable[[Block], bool] | None = None,
+        bounds: TimeBounds | None = None,
     ) -> None:
         self.plan, self.matcher, self.quarantine = plan, matcher, quarantine
         self.assembler, self.activity = assembler, activity
-        self.counts = ReadCounts()
+        self.counts, self.bounds = ReadCounts(), bounds
         self._observe, self._retain = observe, retain
         self._observed: list[tuple[LogEvent, list[Match]]] = []
 
@@ -89,6 +93,8 @@ class LineStages:
             for event in attempt(self.quarantine, "decode", block, decode_block, block, self.plan.formats) or ():
                 self.counts.events += 1
                 self.counts.by_reference += 1
+                if self.bounds is not None and event.timestamp is not None:
+                    self.counts.within += self.bounds.holds(event.timestamp)
                 yield from self.activity.event(event)
                 matches = matched_of(self.matcher, event, self.quarantine)
                 self.observed(event, matches)

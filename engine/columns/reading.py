@@ -19,11 +19,11 @@ from engine.columns.layouts import Recogniser
 from engine.columns.lines import MISDATED, UNDATED, Flags, Integers, lines_of
 from engine.columns.matches import EventMatches, Sightings, matches_of
 from engine.columns.records import RecordRows, Unwrapper
-from engine.columns.stamps import to_datetime
+from engine.columns.stamps import to_datetime, to_us
 from engine.match import Matcher, Observer
 from engine.match.activity import ActivityTracker
 from engine.model.matches import COMPONENT_LINE, SEEN_GAP_S, ActivitySpan, Match
-from engine.model.records import Block, LogEvent
+from engine.model.records import Block, LogEvent, TimeBounds
 from engine.model.rules import Plan
 from engine.parse import Assembler, decode_block, unwrap_line
 from engine.ports import Chunk
@@ -133,6 +133,8 @@ class Reader:
         counts.lines += len(events.rows)
         counts.events += decided
         counts.unobserved += decided
+        if self._stages.bounds is not None:
+            counts.within += int(np.count_nonzero(~asked & _within(self._stages.bounds, events.at_us)))
         if self._stages.quarantine is not None:
             for number in np.flatnonzero(~asked & (events.at_us == MISDATED)).tolist():
                 self._stages.quarantine.misdated(events.source_id(number))
@@ -190,6 +192,11 @@ class Reader:
         """Return an event as the stages read its first line."""
         record = events.rows.record(int(events.heads[event]))
         return decode_block(Block((record,), headed=True), self._stages.plan.formats)[0]
+
+
+def _within(bounds: TimeBounds, at_us: Integers) -> Flags:
+    since_us = UNDATED + 1 if bounds.since is None else to_us(bounds.since)
+    return (at_us >= since_us) & (True if bounds.until is None else at_us < to_us(bounds.until))
 
 
 def _goes_on(first: datetime, last: datetime, at: datetime) -> bool:

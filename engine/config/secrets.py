@@ -21,7 +21,7 @@ _WRITTEN = re.compile(
 
 
 # a password within an address, under any key
-_WITHIN = re.compile(r"""(://[^\s:/@]*:)([^\s"']+)(?=@)|([?&](?:ssl)?password=)([^\s"'&]+)""")
+_WITHIN = re.compile(r"""(://[^\s:/]*:)([^\s"']+)(?=@)|([?&](?:ssl)?password=)([^\s"'&]+)""")
 
 
 def without_secrets(line: str) -> str:

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from engine.deliver.notifier import Notifier
 from engine.deliver.planning import Policy
+from engine.deliver.receipts import presentable
 from engine.errors import StoreAway, StoreError
 from engine.ports import Receiver, Say
 from engine.store import Store
@@ -72,7 +73,8 @@ class NotifierStandby:
 
     Args:
         make: returns the notifier for a store and for the question whether it still leads; it reads the state of the store.
-        on_look: called after each step of the notifier that went well, and each time another process was found to lead.
+        on_look: called after each step of the notifier that went well, and each time another process was found to lead
+            or the store to be away.
     """
 
     def __init__(self, store: Store, make: MakeNotifier, on_look: Callable[[], None] = _ignore) -> None:
@@ -100,9 +102,11 @@ class NotifierStandby:
                 followed = self._lead(stop, say, followed)
                 sentence = outage.ends()
             except StoreAway as error:
+                self._on_look()
                 sentence = outage.goes_on(error)
-            except StoreError as error:  # LeaseLost too
-                problem = f"the notifier goes on after an error: {error}"
+            except Exception as error:  # LeaseLost too; the thread must survive everything: without it nobody is notified
+                what = str(error) if isinstance(error, StoreError) else presentable(f"{type(error).__name__}: {error}")
+                problem = f"the notifier goes on after an error: {what}"
                 sentence = problem if problem != last_problem else None
             last_problem = problem or ""
             if sentence:

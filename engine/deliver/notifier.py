@@ -101,8 +101,8 @@ class Notifier:
         """Step every second, when woken and when an attempt is finished, until `stop` is set; then step once more and wait for
         the attempts in flight.
 
-        `on_step` is called after each step that went well. An error is reported once and the step repeated; an unavailable
-        store is reported after a while.
+        `on_step` is called after each step that went well, and each that ended because the store is away. An error is reported
+        once and the step repeated; an unavailable store is reported after a while.
         """
         last_problem, stopped, outage = "", False, StoreOutage()
         while not stopped or self._in_flight or self._book.has_pending:
@@ -116,6 +116,7 @@ class Notifier:
             except LeaseLost:
                 raise
             except StoreAway as error:
+                on_step()
                 sentences = [outage.goes_on(error)]
             except Exception as error:  # the thread must survive everything: without it nobody is notified
                 problem = str(error) if isinstance(error, StoreError) else presentable(f"{type(error).__name__}: {error}")

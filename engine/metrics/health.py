@@ -16,7 +16,8 @@ NOTIFIER_SILENT_S = 120.0  # its loop steps every second; a locked store may hol
 
 
 class SignsOfLife(Struct, frozen=True):
-    """The last signs of life, in seconds of a monotonic clock: of the job a stored batch, of the notifier a step of its loop.
+    """The last signs of life, in seconds of a monotonic clock: of the job a stored batch, of the notifier a step of its loop,
+    of both an attempt that ended because the store is away: a restart does not mend that.
 
     Before the first sign it is the time of the start. None for a part that is not in this process.
     """
@@ -59,13 +60,15 @@ class Health:
         self._job_s = monotonic_s() if has_job else None
         self._notifier_s = monotonic_s() if has_notifier else None
 
-    def batch_stored(self) -> None:
+    def job_works(self) -> None:
         """Take a sign of life of the job."""
-        self._job_s = self._monotonic_s()
+        if self._job_s is not None:
+            self._job_s = self._monotonic_s()
 
-    def notifier_stepped(self) -> None:
+    def notifier_works(self) -> None:
         """Take a sign of life of the notifier."""
-        self._notifier_s = self._monotonic_s()
+        if self._notifier_s is not None:
+            self._notifier_s = self._monotonic_s()
 
     def hangs(self) -> Sequence[str]:
         """Return a sentence for each part that hangs; empty while all work."""

@@ -170,3 +170,19 @@ class Tick(Struct, frozen=True):
 def parent_id(source_id: str) -> str:
     """Return the source that physically holds `source_id`: itself, or the file that holds the container's output."""
     return source_id.partition("#")[0]
+
+
+class TimeBounds(Struct, frozen=True):
+    """The times from `since` until before `until`; None: no bound."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has no bound at all."""
+        return self.since is None and self.until is None
+
+    def holds(self, at: datetime) -> bool:
+        """Return whether `at` is within the bounds."""
+        return (self.since is None or self.since <= at) and (self.until is None or at < self.until)

@@ -84,6 +84,10 @@ def _ignore(_: object) -> None:
     pass
 
 
+def _do_nothing() -> None:
+    pass
+
+
 def _no_new_plan() -> Plan | None:
     return None
 
@@ -102,6 +106,7 @@ class Job(Struct, frozen=True):
         retention_s: incidents that ended this long ago are removed from the store, some at a time; 0 for never.
         on_batch: called after each batch is in the store, and from another thread once for a batch that is overdue.
         on_trigger: called with the duration in seconds of each trigger that has ended, as far as Spark reports it.
+        on_away: called after each attempt to write that ended because the store is away.
         renewed: called several times a second; a plan that it returns replaces `plan` from the next batch on.
         fence: holds checkpoint and store for this process; None: the run takes hold of them itself.
     """
@@ -120,6 +125,7 @@ class Job(Struct, frozen=True):
     retention_s: float = 0.0
     on_batch: Callable[[BatchReport], None] = _ignore
     on_trigger: Callable[[float], None] = _ignore
+    on_away: Callable[[], None] = _do_nothing
     renewed: Callable[[], Plan | None] = _no_new_plan
     stop: threading.Event = field(default_factory=threading.Event)
     fence: Fence | None = None
@@ -390,7 +396,13 @@ class _BatchWriter:
 
     def _retry_while_away(self, batch: int, work: Callable[[], T]) -> T:
         """Return the result of `work` on the store, repeated while the store is away. Raises StoreAway after a stop."""
-        return until_back(work, self._job.stop.wait, lambda text: self._job.on_batch(BatchReport(batch, 0, 0, (text,))))
+        job = self._job
+
+        def pause(seconds: float) -> bool:
+            job.on_away()
+            return job.stop.wait(seconds)
+
+        return until_back(work, pause, lambda text: job.on_batch(BatchReport(batch, 0, 0, (text,))))
 
     def _prune(self) -> None:
         """Remove a few of the incidents that are over for longer than the retention: no batch waits long, nor for a locked

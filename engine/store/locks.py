@@ -6,7 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from engine.errors import FenceError
+from engine.errors import FenceError, StoreError
 
 
 class LockHeld(FenceError):
@@ -20,7 +20,8 @@ class LockHeld(FenceError):
 class ProcessLock:
     """A lock file that one process at a time holds.
 
-    Raises LockHeld, which names what is `guarded`, when another process holds it.
+    Raises LockHeld, which names what is `guarded`, when another process holds it, StoreError when the file system gives no
+    lock, and OSError when the file cannot be written.
     """
 
     def __init__(self, path: Path, guarded: str) -> None:
@@ -29,11 +30,15 @@ class ProcessLock:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             number = os.read(self._file, 20).decode("ascii", "replace").strip() or "unknown"
             os.close(self._file)
             sentence = f"{guarded} is in use by another job (process {number}): end that one, or use another"
             raise LockHeld(f"process {number}", sentence) from None
+        except OSError as error:
+            os.close(self._file)
+            sentence = f"{path}: {guarded} cannot be locked there ({error.strerror}); move it to a disk of this machine"
+            raise StoreError(sentence) from None
         os.ftruncate(self._file, 0)
         os.write(self._file, f"{os.getpid()}\n".encode())
 

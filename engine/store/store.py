@@ -170,6 +170,11 @@ class Store:
         with self._begin() as connection:
             yield StoreLedger(connection)
 
+    def check_readable(self) -> None:
+        """Read a row. Raises StoreError when that fails."""
+        with self._reading() as connection:
+            connection.execute(select(schema.batches.c.batch).limit(1)).first()
+
     def batches(self) -> int:
         """Return how many batches are stored."""
         with self._reading() as connection:

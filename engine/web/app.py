@@ -123,7 +123,7 @@ class Views:
     def healthz(self, _request: Request) -> Response:
         """Answer whether the store can be read."""
         self._store.check_file()
-        self._store.batches()
+        self._store.check_readable()
         return PlainTextResponse("ok\n")
 
     def checked(self, page: Callable[[Request, Desk], Response]) -> Callable[[Request], Response]:

@@ -24,6 +24,9 @@ def written(folder: Path, text: str) -> Path:
         ("sqlite:////var/lib/tocsin.db", "sqlite:////var/lib/tocsin.db"),
         ("postgresql+psycopg://u@h:5432/d?sslmode=require", "postgresql+psycopg://u@h:5432/d?sslmode=require"),
         ("postgresql+psycopg://u:p@ss:/word@h/d", "postgresql+psycopg://u:***@h/d"),
+        ("postgresql+psycopg://u@server:p@h/d", "postgresql+psycopg://u@server:***@h/d"),
+        ("postgresql+psycopg://u@server:p/a?b@h/d", "postgresql+psycopg://u@server:***@h/d"),
+        ("postgresql+psycopg://u@h:5432/d?application_name=a@b", "postgresql+psycopg://u@h:5432/d?application_name=a@b"),
         ("postgresql+psycopg://h/d?sslpassword=p&password=p", "postgresql+psycopg://h/d?sslpassword=***&password=***"),
     ],
 )
@@ -50,6 +53,7 @@ def test_a_store_on_a_server_has_its_password_by_reference_and_its_checkpoint_be
     [
         "postgresql+psycopg://tocsin:not/told@db/tocsin",
         "'postgresql+psycopg://tocsin:not@told@db/tocsin'",
+        "'postgresql+psycopg://tocsin@server:not-told@db/tocsin'",
         "postgresql+psycopg://db/tocsin?password=not-told",
         "{url: 'postgresql+psycopg://tocsin:not-told@db/tocsin'}",
     ],

@@ -43,20 +43,22 @@ def notify(config: ConfigOption = DEFAULT_CONFIG) -> None:
     """Send the notifications of `config`; the help text is HELP."""
     settings = load(config, checks())
     receivers = open_receivers(settings.receivers, _show)
-    with handle_signals(_say, "what is being sent is finished") as signals:
+    monitoring = Monitoring(settings, has_job=False)
+    with handle_signals(_say, "what is being sent is finished") as signals, monitoring.running(_say):
         try:
-            store = until_back(lambda: Store.open(settings.store), signals.stop.wait, _say)
+            store = until_back(lambda: Store.open(settings.store), monitoring.waiting(signals.stop), _say)
         except StoreAway:
             if signals.stop.is_set():
                 return
             raise
         _say(f"notifying {', '.join(receivers)} of the incidents of {settings.store}")
-        monitoring = Monitoring(settings, store, has_job=False)
+        monitoring.opened(store)
         notifier = build(store, settings, receivers, _say, False, monitoring)
         people = listening_to_people(settings, receivers, store, notifier.wake, _say)
         live = LiveNotifications(config, settings, LiveReceivers(settings, receivers, notifier, _show), _say, signals.reload)
-        with monitoring.running(_say), people, running_notifier(notifier, _say):
+        with people, running_notifier(notifier, _say):
             while not signals.stop.wait(LOOK_S):
+                store.check_file()
                 live.poll()
         store.close()
 

@@ -96,8 +96,9 @@ def watch(config: Path, once: bool, dry_run: bool, notify: bool) -> None:
     check_runtime()
     for sentence in (*_reading(sources), *resumed_sources):
         _say(sentence)
-    with handle_signals(_say) as signals:
-        notified = _run(config, settings, plan, sources, once, signals, notify)
+    monitoring = Monitoring(settings, has_notifier=notify)
+    with handle_signals(_say) as signals, monitoring.running(_say):
+        notified = _run(config, settings, plan, sources, once, signals, notify, monitoring)
     if once and signals.ended_by is not None:
         raise typer.Exit(BY_SIGNAL + signals.ended_by)
     raise typer.Exit(FAILURE if errors else FOUND if notified and once else NOTHING_FOUND)
@@ -111,6 +112,7 @@ def _run(
     once: bool,
     signals: Signals,
     notify: bool,
+    monitoring: Monitoring,
 ) -> int:
     """Run the job, with the notifier beside it if `notify`; return how many notifications a bounded run sent at its end."""
     _keep_private(settings)
@@ -118,16 +120,16 @@ def _run(
     refuse_lost_store(settings.store.path, settings.checkpoint)
     started_at_s = time.perf_counter()
     try:
-        store = until_back(lambda: Store.open(settings.store, BUSY_S), signals.stop.wait, _say)
+        store = until_back(lambda: Store.open(settings.store, BUSY_S), monitoring.waiting(signals.stop), _say)
     except StoreAway:
         if signals.stop.is_set():
             return 0
         raise
     try:
-        with fence_of(store, settings.checkpoint, _say, signals.stop.wait) as fence:
+        monitoring.opened(store)
+        with fence_of(store, settings.checkpoint, _say, monitoring.waiting(signals.stop)) as fence:
             with suppress(StoreAway):  # it is printed in any case
                 fence.store.put_input_notes(_reading(sources))
-            monitoring = Monitoring(settings, store, has_notifier=notify)
             notifier = build(store, settings, receivers, _say, once, monitoring) if notify else None
             job = _job(settings, plan, sources, once, signals, notifier, fence, monitoring)
             live = LiveConfiguration(
@@ -139,7 +141,7 @@ def _run(
                 if once or notifier is None
                 else listening_to_people(settings, receivers, store, notifier.wake, _say)
             )
-            with monitoring.running(_say), people:
+            with people:
                 _watch(job, settings, notifier, started_at_s)
             notified = drain(notifier, _say) if notifier is not None and once and not signals.stop.is_set() else 0
     except StoreAway:
@@ -182,6 +184,7 @@ def _job(
         retention_s=settings.retention_s,
         on_batch=lambda report: _report(report, notifier, monitoring),
         on_trigger=monitoring.triggered,
+        on_away=monitoring.job_works,
         stop=signals.stop,
         fence=fence,
     )

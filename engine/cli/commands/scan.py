@@ -14,7 +14,7 @@ import typer
 from msgspec.structs import replace
 
 from engine.cli.answer import document
-from engine.cli.coverage import without
+from engine.cli.coverage import within_window, without
 from engine.cli.exits import BAD_REQUEST, FAILURE, FOUND, INTERRUPTED, NOTHING_FOUND
 from engine.cli.how_read import audit_report, reading_cost
 from engine.cli.intake import Intake
@@ -117,8 +117,9 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
     intake = Intake(paths, labels)
     answer = _judged(intake, plan, window, audit, one_cluster="cluster" in labels)
     answer = replace(answer, notes=(*answer.notes, *(f"{path}: not used; its rules have errors" for path in book.left_out)))
-    judged = "" if window.is_open else f", {window.sentence(shown_zone)}"
-    answer = replace(answer, coverage=replace(without(answer.coverage, intake.refused, answer.quarantined), window=judged))
+    coverage = without(answer.coverage, intake.refused, answer.quarantined)
+    coverage = coverage if window.is_open else within_window(coverage, window.sentence(shown_zone), answer.outside, shown_zone)
+    answer = replace(answer, coverage=coverage)
     _report_problems(book, intake, answer)
     for sentence in (*(reading_cost(answer.cost) if stats else ()), *(audit_report(answer) if audit else ())):
         print(f"tocsin: {visible(sentence)}", file=sys.stderr)

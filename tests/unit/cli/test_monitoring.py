@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.request import urlopen
+
+import pytest
 
 from engine.cli.monitoring import Monitoring
 from engine.config import load
@@ -53,3 +57,30 @@ def test_without_the_sections_nothing_is_served(tmp_path: Path) -> None:
         monitoring.batch_reported(BatchReport(3, 7, 1, is_stored=True))
     assert sentences == []
     store.close()
+
+
+def test_health_is_served_before_the_store_is_open_and_waiting_for_it_is_a_sign_of_life(tmp_path: Path) -> None:
+    (tmp_path / "tocsin.yml").write_text(CONFIG + "metrics: {listen: '127.0.0.1:0'}\n")
+    settings = load(tmp_path / "tocsin.yml")
+    monitoring, sentences, stop = Monitoring(settings), list[str](), threading.Event()
+    with monitoring.running(sentences.append):
+        address = sentences[0].split()[5].removesuffix("metrics,")
+        with urlopen(f"{address}healthz") as answer:
+            assert answer.read() == b"ok\n"
+        with pytest.raises(HTTPError, match="503") as unready:
+            urlopen(f"{address}readyz")
+        assert b"the incident store is not open yet" in unready.value.read()
+        before = monitoring._health._job_s, monitoring._health._notifier_s
+        assert not monitoring.waiting(stop)(0.001)
+        after = monitoring._health._job_s, monitoring._health._notifier_s
+        assert all(later > earlier for earlier, later in zip(before, after, strict=True) if earlier and later)
+        store = Store.open(settings.store)
+        monitoring.opened(store)
+        with urlopen(f"{address}readyz") as answer:
+            assert answer.read() == b"ok\n"
+        assert settings.store.path is not None
+        settings.store.path.unlink()
+        with pytest.raises(HTTPError, match="503") as lost:
+            urlopen(f"{address}readyz")
+        assert b"removed while it was in use" in lost.value.read()
+        store.close()

@@ -94,3 +94,29 @@ def test_a_scan_judges_what_is_asked_for(capsys: pytest.CaptureFixture[str]) -> 
     assert json.loads(out)["incidents"][0]["first_seen"].startswith("2022-10-05T08:05:39")
     assert main(["scan", str(STORY), "--display-tz", "Seoul"]) == 2
     assert "--display-tz takes a zone" in capsys.readouterr().err
+
+
+def hourly(folder: Path, lines: int) -> Path:
+    """Return a log in which one of four lines is of 2024-01-02, the others of the day before."""
+    stamps = [f"2024-01-0{2 if number >= lines * 3 // 4 else 1} 00:00:00,{number % 1000:03}" for number in range(lines)]
+    path = folder / "server.log"
+    path.write_text("".join(f"[{stamp}] INFO nothing to see {'x' * 60} (x.Y)\n" for stamp in stamps), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("lines", [8, 8_000])  # line by line, and in columns
+def test_only_what_is_in_the_window_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str], lines: int) -> None:
+    log, other = hourly(tmp_path, lines), tmp_path / "other.log"
+    other.write_text("[2024-01-01 00:00:00,000] INFO nothing to see (x.Y)\n" * 3, encoding="utf-8")
+    assert main(["scan", str(log), str(other), "--since", "2024-01-02"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"Nothing found in {lines // 4:,} events of 1 source, from 2024-01-02 00:00:00 UTC on.")
+
+
+@pytest.mark.parametrize("lines", [8, 8_000])
+def test_a_window_without_a_line_is_no_all_clear(tmp_path: Path, capsys: pytest.CaptureFixture[str], lines: int) -> None:
+    assert main(["scan", str(hourly(tmp_path, lines)), "--since", "2024-02-01", "--display-tz", "Asia/Seoul"]) == 3
+    out = " ".join(capsys.readouterr().out.split())
+    gap = "no line lies in it (lines are from 2024-01-01 09:00:00 KST to 2024-01-02 09:00:00 KST)"
+    assert out.startswith("Not judged: the time from 2024-02-01 09:00:00 KST on: ") and gap in out
+    assert "othing found" not in out

@@ -14,6 +14,7 @@ from engine.clock import SteadyClock
 from engine.deliver import Notifier, NotifierStandby, Policy, delivered, on_a_thread
 from engine.deliver import leading as module
 from engine.deliver.leading import FollowedNotifier, leading
+from engine.errors import StoreAway
 from engine.model.notifications import DeliveryState, Notification, Reason, Receipt
 from engine.model.routes import Route
 from engine.store import Store, keeping
@@ -123,6 +124,40 @@ def test_a_bounded_run_leaves_the_messages_to_the_notifier_that_leads(stores: tu
     receiver = MemoryReceiver()
     assert standby(stores[1], receiver).drain(lambda _: None, sentences.append) == (1, 0)
     assert told(receiver) == ["inc-0"]
+
+
+def test_an_error_of_any_kind_is_said_once_and_the_next_attempt_leads(stores: tuple[Store, Store]) -> None:
+    put(stores[0], 0)
+    receiver, attempts = MemoryReceiver(), list[int]()
+
+    def make(of: Store, leads: Callable[[], bool]) -> Notifier:
+        attempts.append(1)
+        if len(attempts) < 4:
+            raise OSError(5, "Input/output error")
+        return Notifier(of, POLICY, {"ops": receiver}, SteadyClock(), interval_s=0, begin=on_a_thread, leads=leads)
+
+    with running(NotifierStandby(stores[0], make)) as sentences:
+        until(lambda: told(receiver) == ["inc-0"])
+    assert sentences == ["the notifier goes on after an error: OSError: [Errno 5] Input/output error"]
+
+
+@pytest.mark.parametrize("is_leading", [True, False])
+def test_a_step_that_ends_because_the_store_is_away_is_a_sign_of_life(
+    stores: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch, is_leading: bool
+) -> None:
+    def away(*_: object) -> None:
+        raise StoreAway("the store is away")
+
+    def make(of: Store, leads: Callable[[], bool]) -> Notifier:
+        if not is_leading:
+            away()
+        notifier = Notifier(of, POLICY, {}, SteadyClock(), interval_s=0, begin=on_a_thread, leads=leads)
+        monkeypatch.setattr(notifier, "step", away)
+        return notifier
+
+    looks = list[int]()
+    with running(NotifierStandby(stores[0], make, lambda: looks.append(1))):
+        until(lambda: len(looks) > 1)
 
 
 @pytest.mark.server

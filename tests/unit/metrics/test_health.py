@@ -39,9 +39,9 @@ def test_signs_of_life_end_a_hang() -> None:
     health = Health(lambda: None, monotonic_s=lambda: times[0])
     times[0] = 1000.0
     assert len(health.problems()) == 2
-    health.batch_stored()
+    health.job_works()
     assert [sentence for sentence in health.problems() if "job" in sentence] == []
-    health.notifier_stepped()
+    health.notifier_works()
     assert health.problems() == []
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -13,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.errors import FenceError, LeaseLost, StoreLost
+from engine.errors import FenceError, LeaseLost, StoreError, StoreLost
 from engine.spark.fence import QUERY, ProcessLock, fenced, refuse_lost_store
 from engine.store import Store, keeping
 from engine.store.keeping import this_process
@@ -69,6 +72,17 @@ def test_a_lock_is_held_by_a_process_and_ends_with_it_whatever_ends_that(tmp_pat
             ProcessLock(path, "it")
         other.kill()
     ProcessLock(path, "it").release()
+
+
+def test_a_lock_that_the_file_system_does_not_give_is_not_held_by_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(StoreError, match="it cannot be locked"):
+        ProcessLock(tmp_path / "lock", "it")
 
 
 def test_two_jobs_share_neither_store_nor_checkpoint(store: Store, checkpoint: Path, tmp_path: Path) -> None:

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from connectors.files.exports import is_grep_output, is_markdown, of_grep, of_loki, of_markdown, of_search, split_of
+from connectors.files.exports import (
+    UNNAMED,
+    is_grep_output,
+    is_markdown,
+    missing_of,
+    of_grep,
+    of_loki,
+    of_markdown,
+    of_search,
+    split_of,
+)
 
 LINE = "[2023-02-03 02:05:02,285] ERROR something broke (x.Y)"
 MORE = "\tat x.Y.run(Y.java:12)"
@@ -27,6 +38,44 @@ def test_numbers_and_context_in_front_are_taken_off() -> None:
     text = f"a/server.log-11-{LINE}\na/server.log:12:{LINE}\na/server.log-13-{MORE}\nb/server.log:7:{LINE}\n"
     assert of_grep(text) == {"a/server.log": f"{LINE}\n{LINE}\n{MORE}\n", "b/server.log": f"{LINE}\n"}
     assert of_grep("a/s.log:12:05:33 ERROR bad\n") == {"a/s.log": "12:05:33 ERROR bad\n"}
+
+
+def test_lines_of_a_path_that_is_not_recognised_are_kept() -> None:
+    strange = "logs (old)/server=1.log"
+    text = f"a/server.log:{LINE}\na/server.log:{LINE}\n--\n{strange}:{LINE}\n{strange}-{MORE}\n"
+    assert of_grep(text) == {
+        "a/server.log": f"{LINE}\n{LINE}\n",
+        UNNAMED: f"{strange}:{LINE}\n{strange}-{MORE}\n",
+    }
+    between = f"{strange}:{LINE}\na/server.log-{MORE}\na/server.log:{LINE}\n"
+    assert of_grep(between) == {"a/server.log": f"{MORE}\n{LINE}\n", UNNAMED: f"{strange}:{LINE}\n"}
+
+
+@pytest.mark.parametrize(
+    ("part", "sentence"),
+    [
+        ({"hits": {"total": {"value": 3, "relation": "eq"}}}, "it holds 1 of 3 documents"),
+        ({"hits": {"total": {"value": 10_000, "relation": "gte"}}}, "it holds 1 of at least 10,000 documents"),
+        ({"hits": {"total": 3}}, "it holds 1 of 3 documents"),
+        ({"error": {"type": "x"}, "status": 400}, "the search failed"),
+        ({"timed_out": True}, "the search timed out"),
+        ({"_shards": {"total": 5, "successful": 3, "failed": 2}}, "2 of 5 shards failed"),
+        ({"hits": {"total": {"value": 1, "relation": "eq"}}, "timed_out": False, "_shards": {"failed": 0}}, ""),
+        ({}, ""),
+    ],
+)
+def test_an_answer_of_search_that_is_not_whole(part: dict[str, Any], sentence: str) -> None:
+    answer = {"took": 1, **part, "hits": {**part.get("hits", {}), "hits": [{"_source": {"message": LINE}}]}}
+    expected = [sentence] if sentence else []
+    assert missing_of(json.dumps(answer)) == expected
+    assert missing_of(json.dumps({"responses": [answer]})) == expected
+
+
+def test_pages_of_one_search_are_counted_together() -> None:
+    hit = {"_source": {"message": LINE}}
+    pages = [{"took": 1, "hits": {"total": {"value": 3, "relation": "eq"}, "hits": hits}} for hits in ([hit, hit], [hit])]
+    assert missing_of("\n".join(map(json.dumps, pages))) == []
+    assert missing_of("\n".join(map(json.dumps, pages[:1]))) == ["it holds 2 of 3 documents"]
 
 
 @pytest.mark.parametrize(

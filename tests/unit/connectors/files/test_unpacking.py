@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
+import json
 import lzma
 import tarfile
 import zipfile
@@ -30,6 +31,15 @@ def stage(tmp_path: Path) -> Unpacking:
 def texts(unpacker: Unpacking, path: Path) -> dict[str, str]:
     """Return the text of every file that is to be read, by its name below `path`."""
     return {file.name.removeprefix(str(path)): Path(file.path).read_text() for file in unpacker.files(str(path))}
+
+
+def test_an_answer_of_search_that_is_cut_off_is_a_gap(stage: Unpacking, tmp_path: Path) -> None:
+    answer = {"took": 1, "timed_out": False, "hits": {"total": {"value": 3}, "hits": [{"_source": {"message": LINE}}]}}
+    (tmp_path / "answer.json").write_text(json.dumps(answer), encoding="utf-8")
+    assert len(texts(stage, tmp_path / "answer.json")) == 1
+    assert [str(error).removeprefix(f"{tmp_path}/") for error in stage.errors] == [
+        "answer.json: is no whole answer: it holds 1 of 3 documents; search for less at a time, or page by page"
+    ]
 
 
 def tar(mode: str, **members: str) -> bytes:
