@@ -47,6 +47,7 @@ ARITY = {
     "len": (1, 1),
     "lower": (1, 1),
     "reassignment": (3, 3),
+    "without": (2, 2),
 }
 
 

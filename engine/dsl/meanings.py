@@ -206,6 +206,7 @@ FUNCTION_MEANINGS: Mapping[str, str] = {
     "len(x)": "the length of a text, the number of values of a list",
     "lower(text)": "the text in lower case",
     "reassignment(topic, partitions, brokers)": "JSON for kafka-reassign-partitions: these partitions on all the brokers",
+    "without(names, others)": "of the comma-separated names those that the others do not have, in their order",
 }
 
 CONTEXT_MEANINGS: Mapping[str, str] = {

@@ -158,6 +158,8 @@ def _charset(expression: Expression, types: Mapping[str, str]) -> str:
             return "list" if suffix == "all" else types.get(base, "word")
         case Literal(str()) | Call("lower", _):
             return "word"
+        case Call("without", _):
+            return "list"
         case Call("reassignment", _):
             return "json"
         case Binary() | Literal() | Call():

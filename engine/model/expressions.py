@@ -103,6 +103,12 @@ def reassignment(topics: Any, partitions: Any, brokers: Any) -> str:
     return json.dumps({"version": 1, "partitions": rows}, separators=(",", ":"))
 
 
+def without(names: Any, others: Any) -> str:
+    """Return the names of the comma-separated text `names` that `others` does not have, in their order, comma-separated."""
+    excluded = str(others).split(",")
+    return ",".join(name for name in str(names).split(",") if name not in excluded)
+
+
 def known(value: Result) -> bool:
     """Return whether `value` is known: the only function that returns a value for a missing argument."""
     return value is not UNKNOWN
@@ -117,6 +123,7 @@ FUNCTIONS: Mapping[str, Callable[..., Result]] = {
     "len": len,
     "lower": lambda text: str(text).lower(),
     "reassignment": reassignment,
+    "without": without,
 }
 
 _UNARY: Mapping[str, Callable[[Any], Any]] = {"not": lambda a: not a, "-": lambda a: -_number(a)}

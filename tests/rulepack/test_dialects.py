@@ -207,6 +207,11 @@ SPOKEN: Mapping[str, tuple[str, Mapping[str, str], Mapping[int, Mapping[str, str
         {},
         {POLL: {"sessionTimeout": "120000"}, WAIT: {"requestTimeout": "60000"}, LEAD: {"groupId": "g", **OWN}},
     ),
+    "ruby-kafka": (
+        '2017-03-07 16:06:47 +0100 [error]: TROUBLE error_class="Kafka::MessageSizeTooLarge"',
+        {},
+        {POLL: {}, SEND: {}, WAIT: {}, LEAD: {"group_id": "g", **OWN}},
+    ),
     "brod": ("2024-01-01 10:00:00 ERROR TROUBLE :brod_client is terminating", {}, {POLL: {}}),
     "maxwell": (
         "17:24:30,123 ERROR MaxwellKafkaProducer - TROUBLE",

@@ -37,6 +37,8 @@ ENV = {"size": 1125872, "limit": 1048576, "topic": "A.B-C", "yes": True, "no": F
         (Call("max", (SIZE, LIMIT)), 1125872),
         (Unary("-", LIMIT), -1048576),
         (Binary("==", Call("lower", (NameExpression("topic"),)), Literal("a.b-c")), True),
+        (Call("without", (Literal("PLAINTEXT,OUTSIDE,INSIDE"), Literal("PLAINTEXT,CONTROLLER"))), "OUTSIDE,INSIDE"),
+        (Call("without", (Literal("PLAINTEXT"), Literal("PLAINTEXT"))), ""),
     ],
 )
 def test_arithmetic_and_comparison_over_captures(expression: Expression, value: object) -> None:
