@@ -10,9 +10,11 @@ import typer
 
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.cli.entrance import entrance
+from engine.cli.signals import handle_signals
 from engine.config import Settings, listen_address, load
-from engine.errors import UsageError
+from engine.errors import StoreAway, UsageError
 from engine.store import Store
+from engine.store.outage import until_back
 from engine.web.access import Entrance
 from engine.web.app import application
 from engine.web.audit import PageAudit
@@ -45,11 +47,29 @@ def run(
     host, port = _host_and_port(listen) if listen else (settings.web.host, settings.web.port)
     with entrance(settings.web) as (access, audit):
         listener = listen_on(host, port, settings.web.public_url, settings.web.auth is not None)
-        store = Store.open(settings.store)
+        store = _opened(settings)
+        if store is None:
+            listener.socket.close()
+            return
         try:
             _serve(store, settings, listener, access, audit)
         finally:
             store.close()
+
+
+def _opened(settings: Settings) -> Store | None:
+    """Open the store, and wait for one that is away; return None when a signal ends the wait."""
+    with handle_signals(_say, "nothing is served yet") as signals:
+        try:
+            return until_back(lambda: Store.open(settings.store), signals.stop.wait, _say)
+        except StoreAway:
+            if signals.stop.is_set():
+                return None
+            raise
+
+
+def _say(sentence: str) -> None:
+    print(f"tocsin: {sentence}", file=sys.stderr, flush=True)
 
 
 def _serve(store: Store, settings: Settings, listener: Listener, access: Entrance, audit: PageAudit) -> None:
@@ -58,7 +78,7 @@ def _serve(store: Store, settings: Settings, listener: Listener, access: Entranc
     app = application(store, names, lambda: datetime.now(UTC), settings.links, access, audit, own)
     print(f"Incidents of {settings.store} at {public_url or listener.address} (Ctrl-C ends)", flush=True)
     if access.signs_in and not listener.is_local and not public_url.startswith("https://"):
-        print("tocsin: passwords travel unencrypted; let a proxy with TLS stand before the pages", file=sys.stderr, flush=True)
+        _say("passwords travel unencrypted; let a proxy with TLS stand before the pages")
     serve(app, listener)
 
 

@@ -15,8 +15,10 @@ import httpx
 import pytest
 
 from engine.cli.main import main
-from engine.store import Store
+from engine.errors import StoreAway
+from engine.store import Store, outage
 from engine.store.store import BatchId
+from engine.store_address import StoreAddress
 from engine.web.server import listen_on
 from tests.unit.cli.incidents import TOO_LARGE
 
@@ -63,6 +65,22 @@ def test_it_serves_until_it_is_told_to_end(config: Path, ending: signal.Signals)
         process.send_signal(ending)
         _, complaints = process.communicate(timeout=WITHIN_S)
         assert (process.returncode, complaints) == (0, "")
+
+
+def test_a_store_that_is_away_at_the_start_is_waited_for(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts, opening = list[int](), Store.open
+
+    def away_at_first(address: StoreAddress) -> Store:
+        attempts.append(1)
+        if len(attempts) < 3:
+            raise StoreAway("the server is away")
+        return opening(address)
+
+    monkeypatch.setattr(Store, "open", away_at_first)
+    monkeypatch.setattr(outage, "PAUSE_S", 0.01)
+    monkeypatch.setattr("engine.cli.commands.serve.serve", lambda _, listener: listener.socket.close())
+    assert main(["serve", "-c", str(config)]) == 0
+    assert len(attempts) == 3
 
 
 def test_a_taken_port_is_one_sentence(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
