@@ -15,6 +15,7 @@ from engine.store.leases import LEASE_S, RENEW_EVERY_S, HeldLease, Lease
 from engine.store.store import Store
 
 LOOK_EVERY_S = 1.0
+ENDS_WITHIN_S = 5.0  # how long the end waits for a renewal that is under way
 
 
 class LeaseKeeper:
@@ -50,9 +51,10 @@ class LeaseKeeper:
             yield self
         finally:
             self._end.set()
-            self._thread.join()
-            with suppress(StoreError):  # then it ends by itself
-                self._store.release_lease(self.lease)
+            self._thread.join(ENDS_WITHIN_S)
+            if not self._thread.is_alive():  # else the store does not answer, and the lease ends by itself
+                with suppress(StoreError):
+                    self._store.release_lease(self.lease)
 
     def _keep(self) -> None:
         while self._loss is None and not self._end.wait(RENEW_EVERY_S):

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from msgspec.structs import replace
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 
 from engine.errors import DataLoss, RuntimeMissing, StoreAway, StoreError
 from engine.model.incidents import Alert, AlertKey, Evidence, NotEvaluated, Verdict, interval_of
 from engine.model.searches import Search
 from engine.secrets import Secret
 from engine.store import Store
+from engine.store.databases import connect_arguments
 from engine.store.outage import until_back
 from engine.store.store import BatchId
 from engine.store_address import StoreAddress
@@ -49,6 +50,14 @@ def server_store(postgresql: PostgresServer) -> Iterator[Store]:
 
 def alert(key: AlertKey, event: str = "e1") -> Alert:
     return Alert(key, "firing", "high", NOON, NOON, None, 1, True, dict(key[2]), {}, (event,), (event,), NUL)
+
+
+def test_a_server_that_vanished_is_noticed_by_the_client_too() -> None:
+    url = make_url("postgresql+psycopg://u@h/d")
+    names = ["connect_timeout", "keepalives", "keepalives_count", "keepalives_idle", "keepalives_interval", "tcp_user_timeout"]
+    assert sorted(connect_arguments(url)) == names
+    own = connect_arguments(url.update_query_dict({"keepalives_idle": "7", "tcp_user_timeout": "0"}))
+    assert sorted(own) == [name for name in names if name not in ("keepalives_idle", "tcp_user_timeout")]
 
 
 def test_texts_that_a_database_may_not_take_are_stored_and_found(store: Store) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from typing import cast
 
 import pytest
 
@@ -35,6 +37,25 @@ def test_a_lease_is_renewed_and_released_at_the_end(store: Store, monkeypatch: p
         keeper.check()
         assert keeper.is_valid()
     assert taken(store, "b").token == 2
+
+
+def test_a_renewal_that_hangs_does_not_hold_up_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, answers, releases = threading.Event(), threading.Event(), list[Lease]()
+
+    class Hanging:
+        def renew_lease(self, _: Lease) -> None:
+            asked.set()
+            answers.wait()
+
+        def release_lease(self, lease: Lease) -> None:
+            releases.append(lease)
+
+    monkeypatch.setattr(keeping, "RENEW_EVERY_S", 0.01)
+    monkeypatch.setattr(keeping, "ENDS_WITHIN_S", 0.01)
+    with LeaseKeeper(cast(Store, Hanging()), Lease("job", "a", 1)).keeping():
+        asked.wait(30)
+    assert releases == []
+    answers.set()
 
 
 def test_a_lost_lease_is_noticed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
