@@ -90,11 +90,12 @@ def _app_tokens(settings: Settings) -> set[Secret]:
 
 
 class ConfigReloader:
-    """Polls a configuration. A change is taken when the file is the same in two looks.
+    """Polls a configuration. A change is taken when the file is the same in two looks. One that cannot be used is read again at
+    each look, since what it lacks may be elsewhere (a variable, a file, a folder of rules).
 
     Args:
         take: uses the settings of a change; raises TocsinError when they cannot be used, which leaves everything as it was.
-        say: takes a sentence about each change.
+        say: takes a sentence about each change; of one that cannot be used, once for each reason.
         clock: a monotonic clock, in seconds.
         requested: while it is set, the file is read at once. It is not cleared.
     """
@@ -111,26 +112,41 @@ class ConfigReloader:
         self._path, self._settings, self._take, self._say = path, settings, take, say
         self._watch = FileWatch([path], clock)
         self._requested = requested or threading.Event()
+        self._refusal = ""  # why the file cannot be used
         self._written = settings  # of the file as it was read last; keys that need a restart are still used as before
 
     def poll(self) -> None:
         """Take up a change of the file, if there is one."""
         if self._requested.is_set():
             self._watch.take()
-        elif not self._watch.has_changed():
+            self._refusal = ""
+        elif not self._has_changed():
             return
         try:
             changed = load(self._path, checks())
             if changed == self._written:
+                self._refusal = ""
                 return
             change = reconfiguration(self._settings, changed)
             self._take(change)
         except TocsinError as error:
-            self._refuse(error)
+            refusal = f"{error}"
+            if refusal != self._refusal:
+                self._refuse(error)
+            self._refusal = refusal
             return
+        self._refusal = ""
         self._settings, self._written = change.settings, changed
         for sentence in _sentences(self._path, change):
             self._say(sentence)
+
+    def _has_changed(self) -> bool:
+        """Return whether the file is to be read: it has changed, or it could not be used and a look was due."""
+        is_due = self._watch.is_due()
+        if self._watch.has_changed():
+            self._refusal = ""
+            return True
+        return bool(self._refusal) and is_due and self._watch.is_at_rest()
 
     def _refuse(self, error: TocsinError) -> None:
         diagnostics = error.diagnostics if isinstance(error, DiagnosticsError) else ()

@@ -26,7 +26,7 @@ class FileWatch:
     def has_changed(self) -> bool:
         """Return whether the files differ from those that were taken last, and are the same as at the look before. A change is
         reported once. Looks every LOOK_EVERY_S at most."""
-        if self._clock() - self._looked_at_s < LOOK_EVERY_S:
+        if not self.is_due():
             return False
         self._looked_at_s = self._clock()
         previous, self._last_stamps = self._last_stamps, stamps(self._paths)
@@ -34,6 +34,14 @@ class FileWatch:
             return False
         self._taken_stamps = self._last_stamps
         return True
+
+    def is_due(self) -> bool:
+        """Return whether the next look is due."""
+        return self._clock() - self._looked_at_s >= LOOK_EVERY_S
+
+    def is_at_rest(self) -> bool:
+        """Return whether the files were at the last look as they were taken."""
+        return self._last_stamps == self._taken_stamps
 
     def take(self) -> None:
         """Take the files as they are now."""

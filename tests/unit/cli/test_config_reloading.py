@@ -121,6 +121,23 @@ def test_what_cannot_be_used_is_refused_and_tried_again_after_the_next_change(wa
     assert [change.taken for change in watched.changes] == [("route",)]
 
 
+def test_what_cannot_be_used_is_tried_again_in_silence_until_it_can(watched: Watched) -> None:
+    watched.refusal = UsageError("receiver a: env:X: the environment variable X is not set")
+    watched.path.write_text(f"{BASE}route: {{receiver: b}}\n")
+    watched.look(4)
+    assert len(watched.said) == 1
+    watched.refusal = UsageError("receiver a: file:x: there is no such file")
+    watched.look(2)
+    assert len(watched.said) == 2
+    watched.refusal = None
+    watched.reloader.poll()
+    assert watched.changes == [], "it is not read more often than it is looked at"
+    watched.look(1)
+    assert [change.taken for change in watched.changes] == [("route",)]
+    watched.look(3)
+    assert len(watched.changes) == 1
+
+
 def test_a_touch_or_a_file_that_is_gone_changes_nothing(watched: Watched) -> None:
     watched.path.touch()
     watched.look()
