@@ -112,11 +112,13 @@ def triage_again(
     *,
     one_cluster: bool = False,
     window: TimeWindow = ALL_TIMES,
+    audited: bool = False,
 ) -> Triage:
     """Return the result of scanning the input that `read` returns once more with its mixtures divided and its collections
     judged apart; `first` when there is neither.
 
     Args:
+        window, audited: see triage.
         one_cluster: all sources are of one cluster, as they are when the caller says which brokers to expect.
     """
     borders = {source: parts(namings, partial(_lines, read, source), plan) for source, namings in first.mixtures.items()}
@@ -124,7 +126,7 @@ def triage_again(
     apart = first.collections if len(first.collections) > 1 and not (one_cluster or _expected(plan)) else ()
     if not borders and not apart:
         return first
-    again = triage(divided(labelled(read(), apart), borders), plan, notes, window=window)
+    again = triage(divided(labelled(read(), apart), borders), plan, notes, audited, window)
     return replace(again, notes=(*again.notes, sentence_about(apart))) if apart else again
 
 

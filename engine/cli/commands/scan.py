@@ -123,8 +123,7 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
     _report_problems(book, intake, answer)
     for sentence in (*(reading_cost(answer.cost) if stats else ()), *(audit_report(answer) if audit else ())):
         print(f"tocsin: {visible(sentence)}", file=sys.stderr)
-    if html is not None:
-        _write_html(html, answer)
+    unshown = answer
     answer = answer if format is ScanFormat.JSON else _shown_in(answer, shown_zone)
     if format is ScanFormat.JSON:
         print_json(document(answer))
@@ -134,6 +133,8 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
         print(render_markdown(answer), end="")
     else:
         show(lambda width: render_triage(answer, width))
+    if html is not None:  # last: a page that cannot be written takes nothing from the report
+        _write_html(html, unshown)
     raise typer.Exit(INTERRUPTED if intake.is_stopped else _exit_code(book, intake, answer))
 
 
@@ -145,7 +146,7 @@ def _judged(intake: Intake, plan: Plan, window: TimeWindow, audit: bool, one_clu
         stopped = "the scan was stopped: what was not read by then is not judged; run it again for the rest"
         return replace(answer, coverage=replace(answer.coverage, gaps=(stopped, *answer.coverage.gaps)))
     if intake.repeatable:
-        return triage_again(answer, intake.chunks, plan, intake.notes, one_cluster=one_cluster, window=window)
+        return triage_again(answer, intake.chunks, plan, intake.notes, one_cluster=one_cluster, window=window, audited=audit)
     return answer
 
 

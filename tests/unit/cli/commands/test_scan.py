@@ -310,6 +310,17 @@ def test_how_the_input_was_read_is_told_on_request(
     assert "1 block also read by the reference: no difference" in err
 
 
+def test_a_scan_of_strangers_is_audited_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "connect.log").write_bytes(QUIET * 200 + TROUBLE)
+    (tmp_path / "other.log").write_bytes(b"[2019-02-03 02:05:02,285] INFO nothing to see (x.Y)\n" * 200)
+    monkeypatch.setattr(bounded, "COLUMNS_FROM_BYTES", 0)
+    _, document, err = answer(capsys, tmp_path, "--audit")
+    assert any("judged apart" in note or "nothing to do" in note for note in document["notes"]), document["notes"]
+    assert "also read by the reference: no difference" in err
+
+
 def test_a_difference_that_the_audit_finds_is_no_clean_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -352,7 +363,9 @@ def test_a_page_of_a_clean_log_says_so(tmp_path: Path) -> None:
 
 def test_a_page_that_cannot_be_written_is_said(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["scan", str(log), "--html", str(tmp_path / "missing" / "report.html")]) == 2
-    assert "the report cannot be written there (No such file or directory)" in capsys.readouterr().err
+    out, err = capsys.readouterr()
+    assert "the report cannot be written there (No such file or directory)" in err
+    assert "max.request.size" in out, "the report is printed all the same"
 
 
 def test_a_report_as_markdown(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
