@@ -48,11 +48,14 @@ def run(
     timezone: Annotated[str, typer.Option("--timezone", metavar="ZONE", help="The zone of stamps without one.")] = "",
     slack: Annotated[str | None, typer.Option("--slack", metavar="CHANNEL", help="The Slack channel.")] = None,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The file to write.")] = Path("tocsin.yml"),
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the files if they are there.")] = False,
 ) -> None:
     """Write the configuration; the help text is HELP."""
     if out.exists() and not force:
         raise UsageError(f"{out} is there already; name another with --out, or replace it with --force")
+    schema_file, schema = out.with_name(SCHEMA_FILE), json.dumps(config_schema(), ensure_ascii=False, indent=2) + "\n"
+    if not force and _differs(schema_file, schema):
+        raise UsageError(f"{schema_file} is there already; name another folder with --out, or replace it with --force")
     if not logs and not sys.stdin.isatty():
         raise UsageError(f"where are the logs? Name them with --logs: {LOGS_HELP}")
     if not logs:
@@ -61,13 +64,23 @@ def run(
         slack = _asked("The Slack channel (empty: the terminal)", "") if slack is None else slack
     answers = FirstAnswers(tuple(logs), cluster or "", bootstrap, _ids(brokers), timezone, slack or "")
     _write(out, first_configuration(answers))
-    _write(out.with_name(SCHEMA_FILE), json.dumps(config_schema(), ensure_ascii=False, indent=2) + "\n")
+    _write(schema_file, schema)
     check = check_configuration(out, offline=True)
-    print(f"wrote {out}, and {out.with_name(SCHEMA_FILE)} for editors")
+    print(f"wrote {out}, and {schema_file} for editors")
     if check.exit_code:
         print("\n".join(check.lines()))
     print(f"next: tocsin config check -c {out}")
     raise typer.Exit(check.exit_code)
+
+
+def _differs(path: Path, text: str) -> bool:
+    """Return whether there is a file at `path` that does not hold `text`."""
+    try:
+        return path.read_bytes() != text.encode()
+    except FileNotFoundError:
+        return False
+    except OSError:  # there is something that cannot be read
+        return True
 
 
 def _asked(question: str, default: str) -> str:

@@ -38,6 +38,16 @@ def test_a_file_that_is_there_stays(home: Path, capfd: pytest.CaptureFixture[str
     assert main(["init", "--logs", "logs", "--force"]) == 0
 
 
+def test_a_schema_that_is_there_stays(home: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (home / "tocsin.schema.json").write_text("mine\n")
+    assert main(["init", "--logs", "logs"]) == 2
+    assert (home / "tocsin.schema.json").read_text() == "mine\n"
+    assert "tocsin.schema.json is there already" in capfd.readouterr().err
+    assert not (home / "tocsin.yml").exists()
+    assert main(["init", "--logs", "logs", "--force"]) == 0
+    assert main(["init", "--logs", "logs", "--out", "other.yml"]) == 0, "the schema is the same"
+
+
 def test_without_a_terminal_the_logs_must_be_named(home: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["init"]) == 2
     assert "Name them with --logs" in capfd.readouterr().err
