@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -92,9 +91,15 @@ def show_notification(notification: Notification, say: Say) -> None:
     sys.stdout.flush()
 
 
-def drain(notifier: NotifierStandby, say: Say) -> int:
-    """Send all notifications that are waiting; return how many were sent, and report how many are left for the next run."""
-    sent, waiting = notifier.drain(time.sleep, say)
+def drain(notifier: NotifierStandby, wait: Callable[[float], object], say: Say) -> int:
+    """Send all notifications that are waiting; return how many were sent, and report how many are left for the next run.
+
+    Args:
+        wait: waits for a number of seconds; a true result means that a stop was requested, which ends it.
+
+    Raises StoreAway when a stop ends the wait for a store that is away.
+    """
+    sent, waiting = notifier.drain(wait, say)
     if waiting:
         say(f"{waiting} could not be delivered yet; they stay in the outbox, and the next run goes on with them")
     return sent

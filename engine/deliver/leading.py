@@ -113,7 +113,7 @@ class NotifierStandby:
                 say(sentence)
             stop.wait(LOOK_EVERY_S)
 
-    def drain(self, wait: Callable[[float], None], say: Say) -> tuple[int, int]:
+    def drain(self, wait: Callable[[float], object], say: Say) -> tuple[int, int]:
         """Send everything that waits, and return how many were sent and how many are left; nothing while another process
         leads. Waits without limit for a store that is locked or away."""
         try:
@@ -122,7 +122,7 @@ class NotifierStandby:
             say(f"notifications are sent by {other}")
             return 0, 0
 
-    def _drain(self, wait: Callable[[float], None], say: Say) -> tuple[int, int]:
+    def _drain(self, wait: Callable[[float], object], say: Say) -> tuple[int, int]:
         with leading(self._store) as leadership:
             notifier = self._made(leadership)
             return notifier.drain(wait, say), notifier.backlog()

@@ -126,14 +126,15 @@ class Notifier:
                 if sentence:
                     say(sentence)
 
-    def drain(self, wait: Callable[[float], None], say: Say = _ignore) -> int:
+    def drain(self, wait: Callable[[float], object], say: Say = _ignore) -> int:
         """Send until no entry waits, for at most PATIENCE_S; return the number of deliveries. The rest stays in the outbox.
 
-        Waits without limit for a store that is locked or away.
+        Waits without limit for a store that is locked or away. A true result of `wait` ends it: a stop was requested.
         """
         deliveries, began = until_back(self.step, wait, say), self._clock.now()
         while (rest_s := self._rest_s()) is not None and (self._clock.now() - began).total_seconds() + rest_s <= PATIENCE_S:
-            wait(max(rest_s, 0.01))
+            if wait(max(rest_s, 0.01)):
+                break
             deliveries += until_back(self.step, wait, say)
         until_back(self._book.flush, wait, say)
         for sentence in self._taken_remarks():

@@ -143,7 +143,8 @@ def _run(
             )
             with people:
                 _watch(job, settings, notifier, started_at_s)
-            notified = drain(notifier, _say) if notifier is not None and once and not signals.stop.is_set() else 0
+            is_draining = once and not signals.stop.is_set()
+            notified = drain(notifier, signals.stop.wait, _say) if notifier is not None and is_draining else 0
     except StoreAway:
         if not signals.stop.is_set():
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from connectors.memory import MemoryReceiver
@@ -25,7 +26,7 @@ def test_it_tells_while_a_run_goes_on_and_what_is_left_at_its_end(tmp_path: Path
         ledger.put_incidents([TOO_LARGE])
     assert [told.incident for told in receiver.notifications] == [TOO_LARGE]
     later = notifying.build(store, settings, {"terminal": receiver}, said.append, True, Monitoring(settings, store))
-    assert notifying.drain(later, said.append) == 0
+    assert notifying.drain(later, time.sleep, said.append) == 0
     assert said == []
     store.close()
 
@@ -38,7 +39,7 @@ def test_what_cannot_be_delivered_is_said(tmp_path: Path) -> None:
         ledger.put_incidents([TOO_LARGE])
     receiver = MemoryReceiver(answers=[Receipt(DeliveryState.RETRY_LATER, "it is down", after_s=999)])
     notifier = notifying.build(store, settings, {"terminal": receiver}, said.append, True, Monitoring(settings, store))
-    assert notifying.drain(notifier, said.append) == 0
+    assert notifying.drain(notifier, time.sleep, said.append) == 0
     assert said == [
         "terminal was not told of inc-0123456789: retry later, it is down",
         "1 could not be delivered yet; they stay in the outbox, and the next run goes on with them",

@@ -276,6 +276,15 @@ def test_a_run_that_ends_waits_for_retries_but_not_for_ever(store: Store, ops: M
     assert scene.notifier.drain(scene.wait) == 1
 
 
+def test_a_stop_ends_the_wait_for_retries(store: Store, ops: MemoryReceiver) -> None:
+    scene = Scene(store, {"ops": ops}, Policy(Route("ops"), hurry=True))
+    ops.answers = [replace(LATER, after_s=20)]
+    scene.put()
+    waits = list[float]()
+    assert scene.notifier.drain(lambda seconds: not waits.append(seconds)) == 0
+    assert (len(waits), scene.notifier.backlog()) == (1, 1)
+
+
 def test_the_loop_outlives_errors_and_says_each_once(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     stop, said, steps = threading.Event(), [], []
 
