@@ -61,6 +61,7 @@ SPOKEN_COMMANDS: Mapping[str, Mapping[int, str]] = {
     **{name: {ALLOW: ""} for name in ("heroku", "confluent-cloud", "event-hubs")},
     "rpk": {LOOK: "rpk topic describe orders", REACH: "rpk cluster info -X brokers=k:9092"},
     "scala-clients": {LOOK: "kafka-topics.sh --zookeeper ${zookeeper:?} --describe --topic orders", REACH: ""},
+    "kafka-until-2-1": {LOOK: "kafka-topics.sh --zookeeper ${zookeeper:?} --describe --topic orders"},
 }
 OF_SINK, OF_SOURCE = "consumer.override.request.timeout.ms", "producer.override.request.timeout.ms"
 # dialect -> (line, labels, step -> its settings)
@@ -149,6 +150,16 @@ SPOKEN: Mapping[str, tuple[str, Mapping[str, str], Mapping[int, Mapping[str, str
         {},
         {POLL: {"session.timeout.ms": "120000"}, SEND: {"message.max.bytes": "2097152"}},
     ),
+    "fluent-bit": (
+        "[2024/08/14 10:55:12] [error] [output:kafka:kafka.0] fluent-bit#producer-1: [thrd:app]: TROUBLE",
+        {},
+        {
+            POLL: {"rdkafka.session.timeout.ms": "120000"},
+            SEND: {"rdkafka.message.max.bytes": "2097152"},
+            WAIT: {"rdkafka.request.timeout.ms": "60000"},
+            LEAD: {"group_id": "g", **OWN},
+        },
+    ),
     "kafka-python": (
         "2024-07-28 11:06:58,309 - WARNING - kafka.errors.CommitFailedError: TROUBLE",
         {},
@@ -183,6 +194,11 @@ SPOKEN: Mapping[str, tuple[str, Mapping[str, str], Mapping[int, Mapping[str, str
     "event-hubs": ("ERROR TROUBLE at shop.servicebus.windows.net:9093", {}, {}),
     "scala-clients": (
         "[2015-06-02 10:30:14,027] ERROR TROUBLE (kafka.producer.async.DefaultEventHandler)",
+        {},
+        {},
+    ),
+    "kafka-until-2-1": (
+        "[2017-03-01 10:00:00,000] WARN Partition [orders,3] on broker 1: TROUBLE (kafka.cluster.Partition)",
         {},
         {},
     ),
