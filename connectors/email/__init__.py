@@ -19,7 +19,7 @@ from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime, parseaddr
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -164,9 +164,7 @@ class _Smtp(smtplib.SMTP):
     conversation = _Conversation()
     _over: threading.Event | None = None
 
-    def connect(
-        self, host: str = "localhost", port: int = 0, source_address: tuple[bytearray | bytes | str, int] | None = None
-    ) -> tuple[int, bytes]:
+    def connect(self, host: str = "localhost", port: int = 0, source_address: Any = None) -> tuple[int, bytes]:
         self._over = threading.Event()
         threading.Thread(target=self._limit, args=(self._over, LONGEST_S), name="SMTP limit", daemon=True).start()
         try:
