@@ -85,7 +85,7 @@ def test_health_is_whether_the_store_can_be_read(client: TestClient, store: Stor
     def gone(*_: object) -> None:
         raise StoreError("the incident store cannot be used (disk I/O error)")
 
-    for method in ("batches", "search", "revisions"):
+    for method in ("check_readable", "search", "revisions"):
         monkeypatch.setattr(Store, method, gone)
     for address in ("/", "/healthz", "/incidents/inc-0"):
         ill = client.get(address)
