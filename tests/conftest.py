@@ -12,6 +12,7 @@ from hypothesis import settings
 
 from engine.errors import RuntimeMissing
 from engine.spark.session import Resources, check_runtime, start, stop
+from engine.store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,6 +82,14 @@ def postgresql() -> Iterator[PostgresServer]:
         if os.environ.get("TOCSIN_REQUIRE_SERVERS") == "1":
             raise
         pytest.skip(f"PostgreSQL cannot be had: {missing}")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """An empty store in a file."""
+    opened = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
+    yield opened
+    opened.close()
 
 
 @pytest.fixture(params=DATABASES)

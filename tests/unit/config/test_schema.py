@@ -1,4 +1,4 @@
-"""Stores and sources that are no files, and the help for keys in the wrong place and for tabs."""
+"""Sources that are no files, and the help for keys in the wrong place and for tabs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from engine.cli.inputs import checks
-from engine.config import Secret, load
-from engine.dsl.codes import Code
+from engine.config import load
 from engine.errors import ConfigError
-from engine.store_address import StoreAddress
 from tests.unit.config.test_settings import CHECKS, written
 
 ELASTICSEARCH = """
@@ -139,47 +137,3 @@ def test_a_tab_is_called_a_tab(text: str, tmp_path: Path) -> None:
     assert [(d.code, d.message, d.help) for d in caught.value.diagnostics] == [
         ("TOC103", "a tab indents this line", "YAML is indented with spaces only")
     ]
-
-
-def test_a_store_on_a_server_has_its_password_by_reference_and_its_checkpoint_beside_the_configuration(tmp_path: Path) -> None:
-    url = "postgresql+psycopg://tocsin@db:5432/tocsin?sslmode=verify-full"
-    text = f"sources: [{{type: files, paths: [a]}}]\nstore: {{url: '{url}', password: 'file:secrets/db'}}\n"
-    settings = load(written(tmp_path, text))
-    assert settings.store == StoreAddress(url, Secret("file", str(tmp_path / "secrets/db")))
-    assert settings.store.path is None
-    assert settings.checkpoint == tmp_path / ".tocsin/tocsin.checkpoint"
-
-
-@pytest.mark.parametrize(
-    "store",
-    [
-        "postgresql+psycopg://tocsin:not/told@db/tocsin",
-        "'postgresql+psycopg://tocsin:not@told@db/tocsin'",
-        "postgresql+psycopg://db/tocsin?password=not-told",
-        "{url: 'postgresql+psycopg://tocsin:not-told@db/tocsin'}",
-    ],
-)
-def test_a_password_within_the_address_of_a_store_is_an_error_that_does_not_print_it(tmp_path: Path, store: str) -> None:
-    with pytest.raises(ConfigError) as wrong:
-        load(written(tmp_path, f"sources: [{{type: files, paths: [a]}}]\nstore: {store}\n"))
-    (finding,) = wrong.value.diagnostics
-    assert (finding.code, finding.line) == (Code.BAD_SECRET.id, 2)
-    assert "told" not in f"{finding} {finding.source_line} {wrong.value}"
-
-
-@pytest.mark.parametrize(
-    "store",
-    [
-        "postgresql://db/tocsin",
-        "postgresql+psycopg://db",
-        "postgresql+psycopg://db:port/tocsin",
-        "{url: 'sqlite:///a.db', password: 'env:X'}",
-        "sqlite:///",
-        "{password: 'env:X'}",
-        "[a]",
-    ],
-)
-def test_what_is_no_address_of_a_store_is_an_error(tmp_path: Path, store: str) -> None:
-    with pytest.raises(ConfigError) as wrong:
-        load(written(tmp_path, f"sources: [{{type: files, paths: [a]}}]\nstore: {store}\n"))
-    assert {finding.line for finding in wrong.value.diagnostics} == {2}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,18 +14,6 @@ from tests.unit.cli.incidents import AT
 from tests.unit.deliver.scene import START, Scene
 
 HOUR = 3600
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def ops() -> MemoryReceiver:
-    return MemoryReceiver()
 
 
 @pytest.fixture

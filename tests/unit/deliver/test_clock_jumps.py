@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -20,18 +18,6 @@ from tests.unit.deliver.scene import START, Scene
 
 YEAR = timedelta(days=365)
 JUMPS = pytest.mark.parametrize("by", [YEAR, -YEAR, timedelta(hours=2)])
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def ops() -> MemoryReceiver:
-    return MemoryReceiver()
 
 
 @pytest.fixture

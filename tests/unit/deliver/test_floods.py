@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -23,13 +21,6 @@ from tests.unit.deliver.scene import START, Scene
 
 MANY = SINGLES + 30
 AT_ONCE = Route("ops", timings=Timings(0, 300, 4 * 3600))
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
-import pytest
 from msgspec.structs import replace
 
 from connectors.memory import MemoryReceiver
@@ -21,18 +18,6 @@ BREAK = TimeInterval("break", (TimeSpan(((132, 140),)),))  # 02:12 to 02:20, 120
 BREAKS = Route("ops", routes=(Route("ops", hours=Hours((BREAK,))),))
 OLD = START - timedelta(hours=3)
 CATCHING_UP = Policy(Route("ops"), links=LinkTargets("https://t"), max_age_s=3600)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def ops() -> MemoryReceiver:
-    return MemoryReceiver()
 
 
 def told(receiver: MemoryReceiver) -> list[tuple[str, str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -36,13 +35,6 @@ class Hanging(MemoryReceiver):
         assert self.go.wait(WITHIN_S)
         self.inside -= 1
         return super().deliver(notification)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

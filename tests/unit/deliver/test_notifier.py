@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,18 +24,6 @@ from tests.unit.deliver.scene import START, Scene
 LATER = Receipt(DeliveryState.RETRY_LATER, "not now")
 UNSURE = Receipt(DeliveryState.RETRY_LATER, "who knows", unsure=True)
 REFUSED = Receipt(DeliveryState.REJECTED, "bad token")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def ops() -> MemoryReceiver:
-    return MemoryReceiver()
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -30,13 +29,11 @@ def server() -> Iterator[AlertmanagerStandIn]:
 
 
 @pytest.fixture
-def scene(server: AlertmanagerStandIn, tmp_path: Path) -> Iterator[Scene]:
-    store = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
+def scene(server: AlertmanagerStandIn, store: Store) -> Scene:
     scene = Scene(store, {}, WITHIN)
     scene.receivers = {"ops": replace(open_receiver(server.address), now=lambda: scene.now)}
     scene.restart()
-    yield scene
-    store.close()
+    return scene
 
 
 def active(scene: Scene, server: AlertmanagerStandIn) -> list[str]:

@@ -26,10 +26,8 @@ def server() -> Iterator[SlackStandIn]:
 
 
 @pytest.fixture
-def scene(server: SlackStandIn, tmp_path: Path) -> Iterator[Scene]:
-    store = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
-    yield Scene(store, {"ops": slack.open_receiver("#kafka-ops", TOKEN, server.base_url)})
-    store.close()
+def scene(server: SlackStandIn, store: Store) -> Scene:
+    return Scene(store, {"ops": slack.open_receiver("#kafka-ops", TOKEN, server.base_url)})
 
 
 def texts(message: dict[str, object]) -> str:

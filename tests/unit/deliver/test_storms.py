@@ -41,13 +41,6 @@ def server() -> Iterator[SlackStandIn]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
 def scene(server: SlackStandIn, store: Store) -> Scene:
     return Scene(store, {"ops": slack.open_receiver("#kafka-ops", TOKEN, server.base_url)}, POLICY)
 

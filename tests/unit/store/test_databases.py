@@ -35,13 +35,6 @@ HALF = "a half \udc00 of a pair"
 
 
 @pytest.fixture
-def store(address: str) -> Iterator[Store]:
-    opened = Store.open(address)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
 def server_store(postgresql: PostgresServer) -> Iterator[Store]:
     opened = Store.open(postgresql.empty_store())
     yield opened

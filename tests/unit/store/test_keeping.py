@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import cast
 
 import pytest
@@ -13,13 +12,6 @@ from engine.store import Store, keeping
 from engine.store.keeping import LeaseKeeper, take_from_the_dead, this_process
 from engine.store.leases import LEASE_S, HeldLease, Lease
 from tests.unit.store.test_leases import taken, turn
-
-
-@pytest.fixture
-def store(address: str) -> Iterator[Store]:
-    opened = Store.open(address)
-    yield opened
-    opened.close()
 
 
 def until(holds: object, keeper: LeaseKeeper) -> None:

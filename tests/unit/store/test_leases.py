@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from sqlalchemy import update
 
@@ -12,13 +10,6 @@ from engine.store import Store, schema
 from engine.store.leases import LEASE_S, HeldLease, Lease
 from engine.store.store import BatchId
 from tests.unit.store.test_store import SILENT, put
-
-
-@pytest.fixture
-def store(address: str) -> Iterator[Store]:
-    opened = Store.open(address)
-    yield opened
-    opened.close()
 
 
 def taken(store: Store, holder: str, name: str = "job") -> Lease:

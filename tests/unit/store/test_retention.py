@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 from sqlalchemy import func, select
 
@@ -41,13 +39,6 @@ def told(id_: str, *alerts: Alert, **changes: Any) -> Incident:
     facts = {"first_seen": min(a.starts_at for a in alerts), "last_seen": max(a.last_seen for a in alerts), "evidence": proof}
     ended = {"status": "resolved" if over else "open", "resolved_at": alerts[-1].ends_at, "key": alerts[0].key, "rule": "rule"}
     return incident(**{"id": id_, "revision": 1, "alerts": tuple(a.key for a in alerts), **facts, **ended, **changes})
-
-
-@pytest.fixture
-def store(address: str) -> Iterator[Store]:
-    opened = Store.open(address)
-    yield opened
-    opened.close()
 
 
 def put(store: Store, *incidents: Incident, alerts: tuple[Alert, ...] = (), batch: int = 0) -> None:

@@ -1,6 +1,5 @@
 """The store: one transaction a batch, a batch that comes again holds as it is then, what changed is found."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -30,13 +29,6 @@ SILENT = Incident(
     cause="",
     impact="",
 )
-
-
-@pytest.fixture
-def store(address: str) -> Iterator[Store]:
-    opened = Store.open(address)
-    yield opened
-    opened.close()
 
 
 def put(store: Store, batch: int, *incidents: Incident) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -26,13 +26,6 @@ PASSWORD = "correct horse battery"
 NOW = AT + timedelta(hours=2, minutes=4)
 
 Fill = Callable[..., None]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

@@ -32,13 +32,6 @@ def server() -> Iterator[SlackWithPeople]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
 def scene(server: SlackWithPeople, store: Store) -> Scene:
     """An incident that a channel was told of."""
     receiver = slack.open_receiver("#kafka-ops", TOKEN, server.base_url, app_token=APP_TOKEN)
