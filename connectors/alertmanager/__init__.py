@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -47,29 +47,13 @@ class AlertmanagerReceiver(Struct, frozen=True):
     authorization: str = ""
     resolve_timeout_s: float = RESOLVE_TIMEOUT_S
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    edits: ClassVar[bool] = False  # new counts and evidence are sent with the next refresh
+    records: ClassVar[bool] = False  # routes decide what it is notified of
+    gathers: ClassVar[bool] = False  # Alertmanager groups by itself
+    rate_limit_key: ClassVar[str] = ""  # Alertmanager has no limit
 
     def __repr__(self) -> str:
         return "AlertmanagerReceiver()"  # the address and the header may both be secret
-
-    @property
-    def edits(self) -> bool:
-        """False: new counts and evidence are sent with the next refresh."""
-        return False
-
-    @property
-    def records(self) -> bool:
-        """False: routes decide what it is notified of."""
-        return False
-
-    @property
-    def gathers(self) -> bool:
-        """False: Alertmanager groups by itself."""
-        return False
-
-    @property
-    def rate_limit_key(self) -> str:
-        """Empty: Alertmanager has no limit."""
-        return ""
 
     @property
     def refresh_s(self) -> float:

@@ -19,7 +19,7 @@ from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime, parseaddr
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import Struct
 
@@ -64,21 +64,9 @@ class EmailReceiver(Struct, frozen=True):
     server: SmtpServer
     sender: str
     recipients: tuple[str, ...]
-
-    @property
-    def edits(self) -> bool:
-        """False: mail cannot be edited."""
-        return False
-
-    @property
-    def records(self) -> bool:
-        """False: routes decide what it is notified of."""
-        return False
-
-    @property
-    def gathers(self) -> bool:
-        """True: people read it."""
-        return True
+    edits: ClassVar[bool] = False  # mail cannot be edited
+    records: ClassVar[bool] = False  # routes decide what it is notified of
+    gathers: ClassVar[bool] = True  # people read it
 
     @property
     def rate_limit_key(self) -> str:

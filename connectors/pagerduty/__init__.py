@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -42,24 +42,12 @@ class PagerDutyReceiver(Struct, frozen=True):
 
     routing_key: str
     base_url: str = API
+    edits: ClassVar[bool] = False  # an alert keeps what it was triggered with
+    records: ClassVar[bool] = False  # routes decide what it is notified of
+    gathers: ClassVar[bool] = True  # a storm is one page, which is resolved when all of it is over
 
     def __repr__(self) -> str:
         return f"PagerDutyReceiver({self.base_url})"  # the integration key is a secret
-
-    @property
-    def edits(self) -> bool:
-        """False: an alert keeps what it was triggered with."""
-        return False
-
-    @property
-    def records(self) -> bool:
-        """False: routes decide what it is notified of."""
-        return False
-
-    @property
-    def gathers(self) -> bool:
-        """True: a storm is one page, which is resolved when all of it is over."""
-        return True
 
     @property
     def rate_limit_key(self) -> str:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
 from http.client import HTTPException
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, ClassVar, Protocol
 from uuid import UUID, uuid5
 
 from msgspec import Meta, Struct, ValidationError, convert, msgpack
@@ -94,24 +94,12 @@ class SlackReceiver(Struct, frozen=True):
     channel: str
     client: WebClient
     app_token: str = ""
+    edits: ClassVar[bool] = True  # the message of an incident is edited
+    records: ClassVar[bool] = False  # routes decide what it is notified of
+    gathers: ClassVar[bool] = True  # people read it
 
     def __repr__(self) -> str:
         return f"SlackReceiver({self.channel})"  # without the tokens
-
-    @property
-    def edits(self) -> bool:
-        """True: the message of an incident is edited."""
-        return True
-
-    @property
-    def records(self) -> bool:
-        """False: routes decide what it is notified of."""
-        return False
-
-    @property
-    def gathers(self) -> bool:
-        """True: people read it."""
-        return True
 
     @property
     def rate_limit_key(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from http.client import HTTPException
-from typing import Any
+from typing import Any, ClassVar
 from urllib.request import Request
 
 from msgspec import Struct
@@ -30,24 +30,12 @@ class SlackWebhookReceiver(Struct, frozen=True):
     """The channel of the incoming webhook `url`."""
 
     url: str
+    edits: ClassVar[bool] = False  # a webhook can only post
+    records: ClassVar[bool] = False  # routes decide what it is notified of
+    gathers: ClassVar[bool] = True  # people read it
 
     def __repr__(self) -> str:
         return "SlackWebhookReceiver()"  # the address is a secret
-
-    @property
-    def edits(self) -> bool:
-        """False: a webhook can only post."""
-        return False
-
-    @property
-    def records(self) -> bool:
-        """False: routes decide what it is notified of."""
-        return False
-
-    @property
-    def gathers(self) -> bool:
-        """True: people read it."""
-        return True
 
     @property
     def rate_limit_key(self) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import Struct
 
@@ -42,24 +42,12 @@ class TeamsReceiver(Struct, frozen=True):
     """The channel of the workflow with the webhook `url`."""
 
     url: str
+    edits: ClassVar[bool] = False  # a workflow can only post
+    records: ClassVar[bool] = False  # routes decide what it is notified of
+    gathers: ClassVar[bool] = True  # people read it
 
     def __repr__(self) -> str:
         return "TeamsReceiver()"  # the address is a secret
-
-    @property
-    def edits(self) -> bool:
-        """False: a workflow can only post."""
-        return False
-
-    @property
-    def records(self) -> bool:
-        """False: routes decide what it is notified of."""
-        return False
-
-    @property
-    def gathers(self) -> bool:
-        """True: people read it."""
-        return True
 
     @property
     def rate_limit_key(self) -> str:

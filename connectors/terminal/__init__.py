@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 from msgspec import Struct
 
@@ -15,26 +16,10 @@ class TerminalReceiver(Struct, frozen=True):
     """Prints notifications by `show`, which the command line injects."""
 
     show: Callable[[Notification], None]
-
-    @property
-    def edits(self) -> bool:
-        """False: printed text cannot be edited."""
-        return False
-
-    @property
-    def records(self) -> bool:
-        """False: routes decide what it is notified of."""
-        return False
-
-    @property
-    def gathers(self) -> bool:
-        """False: a terminal shows every incident."""
-        return False
-
-    @property
-    def rate_limit_key(self) -> str:
-        """Empty: a terminal needs no pacing."""
-        return ""
+    edits: ClassVar[bool] = False  # printed text cannot be edited
+    records: ClassVar[bool] = False  # routes decide what it is notified of
+    gathers: ClassVar[bool] = False  # a terminal shows every incident
+    rate_limit_key: ClassVar[str] = ""  # a terminal needs no pacing
 
     def deliver(self, notification: Notification) -> Receipt:
         """Print `notification`. When the output fails, as on a full disk or a closed pipe, it is tried again later."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 from urllib.request import Request
 
@@ -34,24 +34,12 @@ class WebhookReceiver(Struct, frozen=True):
     url: str
     value_of: Callable[[Incident], Mapping[str, Any]]
     token: str = ""
+    edits: ClassVar[bool] = False  # the server gets changes of state, not every new count
+    records: ClassVar[bool] = False  # routes decide what it is notified of
+    gathers: ClassVar[bool] = False  # a program reads its messages
 
     def __repr__(self) -> str:
         return f"WebhookReceiver({self.rate_limit_key})"  # the address and the token may both be secret
-
-    @property
-    def edits(self) -> bool:
-        """False: the server gets changes of state, not every new count."""
-        return False
-
-    @property
-    def records(self) -> bool:
-        """False: routes decide what it is notified of."""
-        return False
-
-    @property
-    def gathers(self) -> bool:
-        """False: a program reads its messages."""
-        return False
 
     @property
     def rate_limit_key(self) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from elasticsearch import Elasticsearch, SerializationError
 
@@ -50,6 +50,11 @@ class ElasticsearchReceiver:
         now: the clock for the versions of documents.
     """
 
+    edits: ClassVar[bool] = True  # a document is replaced by its newest version
+    records: ClassVar[bool] = True  # every incident has its document
+    gathers: ClassVar[bool] = False  # it keeps a record of each incident
+    rate_limit_key: ClassVar[str] = ""  # a cluster needs no pacing
+
     def __init__(
         self,
         client: Elasticsearch,
@@ -66,26 +71,6 @@ class ElasticsearchReceiver:
 
     def __repr__(self) -> str:
         return f"ElasticsearchReceiver({self._place})"
-
-    @property
-    def edits(self) -> bool:
-        """True: a document is replaced by its newest version."""
-        return True
-
-    @property
-    def records(self) -> bool:
-        """True: every incident has its document."""
-        return True
-
-    @property
-    def gathers(self) -> bool:
-        """False: it keeps a record of each incident."""
-        return False
-
-    @property
-    def rate_limit_key(self) -> str:
-        """Empty: a cluster needs no pacing."""
-        return ""
 
     def deliver(self, notification: Notification) -> Receipt:
         """Write the incident and its changes. The delivery is retried when the cluster is unavailable or overloaded or a
