@@ -36,6 +36,11 @@ class Secret(Struct, frozen=True):
         return value.strip()
 
 
+def revealed(value: str | Secret | None) -> str:
+    """Return the text of a value that may be secret; empty for None. Raises the errors of Secret.reveal."""
+    return value.reveal() if isinstance(value, Secret) else value or ""
+
+
 def parse_secret(text: str) -> Secret:
     """Parse `env:NAME` or `file:PATH`. Raises ValueError without `text` in its message, as that may be the secret itself."""
     kind, colon, name = text.partition(":")

@@ -13,7 +13,7 @@ import promql_parser
 import pytest
 import yaml
 
-from engine.metrics import RunMetrics, StoreCollector
+from engine.metrics.run import RunMetrics
 from engine.store import Store
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
@@ -42,7 +42,7 @@ def expressions() -> Iterator[str]:
 def exposed(folder: Path) -> set[str]:
     """Return the names of the metrics of a run, with the suffixes of its histograms."""
     store, metrics = Store.open(f"sqlite:///{folder}/tocsin.db"), RunMetrics(lambda: datetime.now(UTC))
-    metrics.register(StoreCollector(store))
+    metrics.collect_from(store)
     types = re.findall(r"^# TYPE (\S+) (\S+)$", metrics.exposition().decode(), re.MULTILINE)
     store.close()
     names = {name for name, _ in types}

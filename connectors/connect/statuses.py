@@ -41,8 +41,8 @@ def lines_of(statuses: Sequence[Status], before: ConnectInventory | None, whole:
     """Return the lines of connectors of which a part has changed since `before`, or of all if `whole`, in order of name."""
     lines = list[str]()
     for status in sorted(statuses, key=lambda status: str(status["name"])):
-        known = before.parts.get(status["name"], {}) if before is not None else {}
-        changed = frozenset(part for part, digest in _digests(status) if whole or known.get(part) != digest)
+        digests_before = before.parts.get(status["name"], {}) if before is not None else {}
+        changed = frozenset(part for part, digest in _digests(status) if whole or digests_before.get(part) != digest)
         lines += _documents(status, changed) if changed else ()
     return lines
 

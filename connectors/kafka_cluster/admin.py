@@ -172,14 +172,14 @@ class ClusterAsker:
 
     def _settings(self, inventory: ClusterInventory, before: ClusterInventory | None, whole: bool) -> Mapping[str, str]:
         """Return what is set for each topic: asked for all if `whole`, else for topics that are new."""
-        known = {} if before is None or whole else before.settings
-        names = [name for name in inventory.topics if name not in known]
-        settings = {name: known[name] for name in inventory.topics if name in known}
-        for at in range(0, len(names), AT_ONCE):
-            some_names = names[at : at + AT_ONCE]
-            resources = [ConfigResource(ConfigResourceType.TOPIC, name, TOPIC_SETTINGS) for name in some_names]
+        earlier = {} if before is None or whole else before.settings
+        new_names = [name for name in inventory.topics if name not in earlier]
+        settings = {name: earlier[name] for name in inventory.topics if name in earlier}
+        for at in range(0, len(new_names), AT_ONCE):
+            names = new_names[at : at + AT_ONCE]
+            resources = [ConfigResource(ConfigResourceType.TOPIC, name, TOPIC_SETTINGS) for name in names]
             answer = self._client.describe_configs(resources, config_filter="all").get("topic", {})
-            settings |= {name: settings_of(answer.get(name, {})) for name in some_names}
+            settings |= {name: settings_of(answer.get(name, {})) for name in names}
         return settings
 
     def _configs_of_brokers(self, live: Sequence[int]) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -202,7 +202,7 @@ class ClusterAsker:
             answer = self._client.list_partition_offsets(partitions) if partitions else {}
         except KafkaError:  # a partition without a leader, or a topic that is gone
             answer = {}
-        ends = {(place.topic, place.partition): found.offset for place, found in answer.items()}
+        ends = {(place.topic, place.partition): end.offset for place, end in answer.items()}
         return [row for group, offsets in committed.items() for row in lag_rows(group, offsets, ends)]
 
     def _committed(self, groups: Sequence[str]) -> Mapping[str, Mapping[tuple[str, int], int]]:
@@ -214,7 +214,7 @@ class ClusterAsker:
             half = len(groups) // 2
             return {**self._committed(groups[:half]), **self._committed(groups[half:])}
         return {
-            group: {(place.topic, place.partition): found.offset for place, found in offsets.items() if found.offset >= 0}
+            group: {(place.topic, place.partition): commit.offset for place, commit in offsets.items() if commit.offset >= 0}
             for group, offsets in answer.items()
         }
 

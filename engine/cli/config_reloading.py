@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.cli.inputs import checks
-from engine.cli.rule_reloading import SHOWN
+from engine.cli.rule_reloading import say_first
 from engine.cli.watching import FileWatch
 from engine.config import Settings, SlackSettings, load
 from engine.errors import DiagnosticsError, TocsinError
@@ -152,10 +152,7 @@ class ConfigReloader:
         diagnostics = error.diagnostics if isinstance(error, DiagnosticsError) else ()
         why = f"it is wrong in {len(diagnostics)} places" if diagnostics else str(error)
         self._say(f"{self._path} has changed and cannot be used, so the run goes on with the one before: {why}")
-        for diagnostic in diagnostics[:SHOWN]:
-            self._say(diagnostic.render())
-        if len(diagnostics) > SHOWN:
-            self._say(f"and {len(diagnostics) - SHOWN} more: see `tocsin config check`")
+        say_first(diagnostics, self._say, "tocsin config check")
 
 
 def _sentences(path: Path, change: Reconfiguration) -> list[str]:

@@ -10,6 +10,7 @@ from engine.model.acts import Act
 from engine.model.incidents import Incident
 from engine.model.searches import Search
 from engine.ports import ActAnswer, Receiver, Say
+from engine.secrets import revealed
 from engine.store import Store
 
 
@@ -50,8 +51,7 @@ def listening_to_people(
     for app_token, receiver in tokens.items():
         from connectors.slack import open_socket  # noqa: PLC0415 - the package is optional
 
-        bot_token = receiver.token.reveal() if receiver.token is not None else ""
-        sockets.append(open_socket(bot_token, app_token, receiver.base_url, StoreDesk(store, acted), say))
+        sockets.append(open_socket(revealed(receiver.token), app_token, receiver.base_url, StoreDesk(store, acted), say))
     for socket in sockets:
         socket.start()
     try:

@@ -6,48 +6,45 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from engine.config import HeartbeatSettings, MetricsSettings, Settings
 from engine.deliver import DeliveryNotice
 from engine.errors import RuntimeMissing, StoreError
+from engine.metrics.health import Health
 from engine.ports import Say
-from engine.secrets import Secret
-from engine.spark.job import BatchReport
+from engine.secrets import revealed
 from engine.store import Store
+
+if TYPE_CHECKING:
+    from engine.metrics.run import RunMetrics
+    from engine.spark.job import BatchReport  # a process that only notifies does without
 
 ENDS_WITHIN_S = 5.0
 
 
 class Monitoring:
-    """The metrics and the health of a run; without `metrics` and `heartbeat` in the configuration nothing is collected.
+    """The health of a run, and its metrics if the configuration has the section `metrics`.
 
     It can run before the store is open (see `opened`).
 
-    Raises RuntimeMissing when a package that the sections need is not installed.
+    Raises RuntimeMissing when a package that the metrics need is not installed.
     """
 
     def __init__(
         self, settings: Settings, store: Store | None = None, *, has_job: bool = True, has_notifier: bool = True
     ) -> None:
         self._settings, self._store = settings, store
-        self._enabled = settings.metrics is not None or settings.heartbeat is not None
-        if self._enabled:
-            try:
-                from engine.metrics import Health, RunMetrics, StoreCollector  # noqa: PLC0415 - the package is optional
-            except ImportError:
-                raise RuntimeMissing(
-                    "`metrics` and `heartbeat` need the package prometheus-client: pip install 'tocsin[web]'"
-                ) from None
-            self._metrics, self._health = RunMetrics(lambda: datetime.now(UTC)), Health(self._read_store, has_job, has_notifier)
-            self._collector_of = StoreCollector
-            if store is not None:
-                self.opened(store)
+        self._health = Health(self._read_store, has_job, has_notifier)
+        self._metrics = None if settings.metrics is None else _run_metrics()
+        if store is not None:
+            self.opened(store)
 
     def opened(self, store: Store) -> None:
         """Take the store, whose metrics are collected from now on."""
         self._store = store
-        if self._enabled:
-            self._metrics.register(self._collector_of(store))
+        if self._metrics is not None:
+            self._metrics.collect_from(store)
 
     def _read_store(self) -> None:
         if self._store is None:
@@ -57,31 +54,31 @@ class Monitoring:
 
     def batch_reported(self, report: BatchReport) -> None:
         """Take the report of a batch."""
-        if self._enabled and report.is_stored:
-            self._health.job_works()
+        if not report.is_stored:
+            return
+        self._health.job_works()
+        if self._metrics is not None:
             self._metrics.stored(report.incidents, report.letters, report.losses)
             for amount in report.amounts:
                 self._metrics.read(amount.source_id, amount.lines, amount.bytes)
 
     def triggered(self, seconds: float) -> None:
         """Take the duration of a trigger."""
-        if self._enabled:
+        if self._metrics is not None:
             self._metrics.triggered(seconds)
 
     def attempted(self, notice: DeliveryNotice) -> None:
         """Take the outcome of an attempt to notify a receiver."""
-        if self._enabled:
+        if self._metrics is not None:
             self._metrics.attempted(notice.entry, notice.receipt.state)
 
     def notifier_works(self) -> None:
         """Take a sign of life of the notifier."""
-        if self._enabled:
-            self._health.notifier_works()
+        self._health.notifier_works()
 
     def job_works(self) -> None:
         """Take a sign of life of the job."""
-        if self._enabled:
-            self._health.job_works()
+        self._health.job_works()
 
     def waiting(self, stop: threading.Event) -> Callable[[float], bool]:
         """Return a function that waits between two attempts to reach a store that is away: it takes the attempt as a sign of
@@ -96,7 +93,7 @@ class Monitoring:
 
     def exposition(self) -> bytes:
         """Return the metrics in the text format of Prometheus; empty when nothing is collected."""
-        return self._metrics.exposition() if self._enabled else b""
+        return self._metrics.exposition() if self._metrics is not None else b""
 
     @contextmanager
     def running(self, say: Say) -> Iterator[None]:
@@ -131,14 +128,20 @@ class Monitoring:
 
     @contextmanager
     def _beating(self, settings: HeartbeatSettings, say: Say) -> Iterator[None]:
-        from engine.metrics.heartbeat import beat  # noqa: PLC0415
+        from engine.metrics.heartbeat import beat  # noqa: PLC0415 - loads the HTTP client
 
-        url = settings.url.reveal() if isinstance(settings.url, Secret) else settings.url
         stop = threading.Event()
-        threading.Thread(
-            target=beat, args=(url, self._health.problems, settings.every_s, stop, say), name="heartbeat", daemon=True
-        ).start()
+        arguments = (revealed(settings.url), self._health.problems, settings.every_s, stop, say)
+        threading.Thread(target=beat, args=arguments, name="heartbeat", daemon=True).start()
         try:
             yield
         finally:
             stop.set()
+
+
+def _run_metrics() -> RunMetrics:
+    try:
+        from engine.metrics import run  # noqa: PLC0415 - the package is optional
+    except ImportError:
+        raise RuntimeMissing("`metrics` needs the package prometheus-client: pip install 'tocsin[web]'") from None
+    return run.RunMetrics(lambda: datetime.now(UTC))

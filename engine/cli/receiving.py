@@ -15,7 +15,6 @@ from engine.config import (
     EmailSettings,
     PagerDutySettings,
     ReceiverSettings,
-    Secret,
     SlackSettings,
     TeamsSettings,
     WebhookSettings,
@@ -25,6 +24,7 @@ from engine.model.answers import incident_value
 from engine.model.inspections import Inspection
 from engine.model.notifications import Notification
 from engine.ports import Receiver
+from engine.secrets import revealed
 
 Show = Callable[[Notification], None]
 
@@ -70,14 +70,14 @@ def _slack(settings: SlackSettings) -> Receiver:
     if settings.webhook_url is not None:
         return slack.open_webhook_receiver(settings.webhook_url.reveal())
     return slack.open_receiver(
-        settings.channel, _revealed(settings.token), settings.base_url, app_token=_revealed(settings.app_token)
+        settings.channel, revealed(settings.token), settings.base_url, app_token=revealed(settings.app_token)
     )
 
 
 def _webhook(settings: WebhookSettings) -> Receiver:
     from connectors import webhook  # noqa: PLC0415 - loads the HTTP client
 
-    return webhook.open_receiver(_revealed(settings.url), incident_value, _revealed(settings.token))
+    return webhook.open_receiver(revealed(settings.url), incident_value, revealed(settings.token))
 
 
 def _pagerduty(settings: PagerDutySettings) -> Receiver:
@@ -91,15 +91,15 @@ def _alertmanager(settings: AlertmanagerSettings) -> Receiver:
 
     authorization = f"Bearer {settings.token.reveal()}" if settings.token else ""
     if settings.user:
-        credentials = f"{settings.user}:{_revealed(settings.password)}"
+        credentials = f"{settings.user}:{revealed(settings.password)}"
         authorization = f"Basic {b64encode(credentials.encode()).decode()}"
-    return alertmanager.open_receiver(_revealed(settings.url), authorization, settings.resolve_timeout_s)
+    return alertmanager.open_receiver(revealed(settings.url), authorization, settings.resolve_timeout_s)
 
 
 def _email(settings: EmailSettings) -> Receiver:
     from connectors import email  # noqa: PLC0415 - loads the SMTP client
 
-    server = email.SmtpServer(settings.host, settings.port, settings.tls, settings.user, _revealed(settings.password))
+    server = email.SmtpServer(settings.host, settings.port, settings.tls, settings.user, revealed(settings.password))
     return email.open_receiver(server, settings.sender, settings.recipients)
 
 
@@ -119,10 +119,6 @@ def _elasticsearch(settings: ElasticsearchSettings) -> Receiver:
         ) from None
     connection = convert(settings.connection, ElasticsearchConnection)
     return receiver.open_receiver(connection, settings.index, settings.changes, settings.retention_s)
-
-
-def _revealed(text: str | Secret | None) -> str:
-    return text.reveal() if isinstance(text, Secret) else text or ""
 
 
 _OPENERS: Mapping[str, Callable[[Any], Receiver]] = {  # by the type of the settings that they take

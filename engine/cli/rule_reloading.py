@@ -9,6 +9,7 @@ from pathlib import Path
 
 from engine.cli.watching import FileWatch
 from engine.errors import RulesError, TocsinError
+from engine.model.diagnostics import Diagnostic
 from engine.model.rules import Plan
 
 SHOWN = 5  # diagnostics that are reported of files with errors
@@ -73,7 +74,12 @@ class RuleReloader:
     def _refuse(self, error: TocsinError) -> None:
         diagnostics = error.diagnostics if isinstance(error, RulesError) else ()
         self._say(f"the rules have changed and are wrong, so the job goes on with those before: {error}")
-        for diagnostic in diagnostics[:SHOWN]:
-            self._say(diagnostic.render())
-        if len(diagnostics) > SHOWN:
-            self._say(f"and {len(diagnostics) - SHOWN} more: see `tocsin rules lint`")
+        say_first(diagnostics, self._say, "tocsin rules lint")
+
+
+def say_first(diagnostics: Sequence[Diagnostic], say: Callable[[str], None], command: str) -> None:
+    """Say the first diagnostics of changed files, and by which command all are listed if there are more."""
+    for diagnostic in diagnostics[:SHOWN]:
+        say(diagnostic.render())
+    if len(diagnostics) > SHOWN:
+        say(f"and {len(diagnostics) - SHOWN} more: see `{command}`")

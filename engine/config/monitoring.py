@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from engine.config.secrets import Address, placed
+from engine.config.secrets import Address, placed_address
 from engine.config.web import Listen, listen_address
 from engine.dsl.schema import Duration, Strict
 from engine.secrets import Secret
@@ -48,7 +48,4 @@ def metrics_settings(entry: MetricsSection | None) -> MetricsSettings | None:
 
 def heartbeat_settings(entry: HeartbeatSection | None, folder: Path) -> HeartbeatSettings | None:
     """Return the settings of the section; None without it. The path of a `file:` reference is relative to `folder`."""
-    if entry is None:
-        return None
-    url = placed(entry.url, folder) or "" if isinstance(entry.url, Secret) else entry.url
-    return HeartbeatSettings(url, max(entry.every, 1.0))
+    return None if entry is None else HeartbeatSettings(placed_address(entry.url, folder), max(entry.every, 1.0))

@@ -11,7 +11,7 @@ from msgspec import Struct
 from pydantic import BeforeValidator, Field, model_validator
 
 from engine.config.faults import finding_error, validated_by
-from engine.config.secrets import Address, ProtectedAddress, SecretText, placed
+from engine.config.secrets import Address, ProtectedAddress, SecretText, placed, placed_address
 from engine.dsl.codes import Code
 from engine.dsl.schema import Duration, Strict, Text
 from engine.secrets import Secret
@@ -144,9 +144,8 @@ class AlertmanagerEntry(Strict):
 
     def settings(self, name: str, folder: Path) -> AlertmanagerSettings:
         """Return the settings; paths of `file:` secrets are relative to `folder`."""
-        url = _reference(self.url, folder) if isinstance(self.url, Secret) else self.url
         credentials = (placed(self.token, folder), self.user or "", placed(self.password, folder))
-        return AlertmanagerSettings(name, url, *credentials, self.resolve_timeout)
+        return AlertmanagerSettings(name, placed_address(self.url, folder), *credentials, self.resolve_timeout)
 
 
 class EmailEntry(Strict):

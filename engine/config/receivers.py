@@ -22,7 +22,7 @@ from engine.config.protocols import (
     TeamsEntry,
     TeamsSettings,
 )
-from engine.config.secrets import Address, ProtectedAddress, SecretText, placed
+from engine.config.secrets import Address, ProtectedAddress, SecretText, placed, placed_address
 from engine.dsl.codes import Code
 from engine.dsl.report import did_you_mean
 from engine.dsl.schema import Duration, Strict, Text
@@ -157,8 +157,7 @@ class WebhookEntry(Strict):
 
     def settings(self, name: str, folder: Path) -> WebhookSettings:
         """Return the settings; paths of `file:` secrets are relative to `folder`."""
-        address = placed(self.url, folder) if isinstance(self.url, Secret) else self.url
-        return WebhookSettings(name, address or "", placed(self.token, folder))
+        return WebhookSettings(name, placed_address(self.url, folder), placed(self.token, folder))
 
 
 class ElasticsearchReceiverEntry(ConnectionEntry):

@@ -65,6 +65,11 @@ ProtectedAddress = Annotated[str, BeforeValidator(_protected)]
 Address = Annotated[Any, BeforeValidator(_address, json_schema_input_type=str)]
 
 
+def placed_address(address: str | Secret, folder: Path) -> str | Secret:
+    """Return an address, or the secret that holds it, with the path of a `file:` reference resolved against `folder`."""
+    return placed(address, folder) or address if isinstance(address, Secret) else address
+
+
 def placed(secret: Secret | None, folder: Path) -> Secret | None:
     """Return `secret` with the path of a `file:` reference resolved against `folder`; None for None."""
     if secret is None or secret.kind != "file":

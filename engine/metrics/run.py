@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, PlatformCollector, ProcessCollector, generate_latest
-from prometheus_client.registry import Collector
 
+from engine.metrics.store import StoreCollector
 from engine.model.notifications import Delivery, DeliveryState
 from engine.model.quarantine import DeadLetter
+from engine.store import Store
 
 _BATCH_S = (0.1, 0.2, 0.35, 0.5, 1, 2, 5, 10, 30, 60, 300)
 _DELAY_S = (0.5, 1, 2, 5, 10, 30, 60, 120, 300, 900, 3600)
@@ -54,9 +55,9 @@ class RunMetrics:
             registry=registry,
         )
 
-    def register(self, collector: Collector) -> None:
-        """Add a collector, which is asked at each scrape."""
-        self._registry.register(collector)
+    def collect_from(self, store: Store) -> None:
+        """Add what is read from `store` at each scrape."""
+        self._registry.register(StoreCollector(store))
 
     def read(self, stream: str, lines: int, size: int) -> None:
         """Count the lines and bytes that a batch read from a stream."""

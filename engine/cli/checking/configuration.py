@@ -125,9 +125,9 @@ def _check_rules(settings: Settings, findings: list[Diagnostic], items: list[Che
         return None
     sentence = f"{len(plan.signatures)} signatures, {len(plan.correlations)} correlations"
     items.append(CheckedItem("rules", name, CheckOutcome.OK, sentence))
-    known = {*plan.rules(), *(old for rule in plan.rules().values() for old in rule.replaces)}
+    rule_ids = {*plan.rules(), *(old for rule in plan.rules().values() for old in rule.replaces)}
     try:
-        not_empty(apply(plan, {id_: change for id_, change in settings.overrides.items() if id_ in known}), paths)
+        not_empty(apply(plan, {id_: change for id_, change in settings.overrides.items() if id_ in rule_ids}), paths)
     except UsageError as error:
         items.append(CheckedItem("rules", "overrides", CheckOutcome.WRONG, str(error)))
     return plan

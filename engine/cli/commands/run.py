@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -132,15 +132,13 @@ def _run(
                 fence.store.put_input_notes(_reading(sources))
             notifier = build(store, settings, receivers, _say, once, monitoring) if notify else None
             job = _job(settings, plan, sources, once, signals, notifier, fence, monitoring)
-            live = LiveConfiguration(
-                config, settings, plan, LiveReceivers(settings, receivers, notifier, _show), _say, signals.reload
-            )
-            job = job if once else replace(job, renewed=live.renewed)
-            people = (
-                nullcontext()
-                if once or notifier is None
-                else listening_to_people(settings, receivers, store, notifier.wake, _say)
-            )
+            people: AbstractContextManager[None] = nullcontext()
+            if not once:
+                live_receivers = LiveReceivers(settings, receivers, notifier, _show)
+                live = LiveConfiguration(config, settings, plan, live_receivers, _say, signals.reload)
+                job = replace(job, renewed=live.renewed)
+                if notifier is not None:
+                    people = listening_to_people(settings, receivers, store, notifier.wake, _say)
             with people:
                 _watch(job, settings, notifier, started_at_s)
             is_draining = once and not signals.stop.is_set()

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from engine.metrics import RunMetrics
+from engine.metrics.run import RunMetrics
 from engine.model.notifications import Delivery, DeliveryState, Reason
 
 NOON = datetime(2026, 10, 5, 12, tzinfo=UTC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from engine.metrics import StoreCollector
+from engine.metrics.store import StoreCollector
 from engine.model.notifications import Delivery, DeliveryState, Reason
 from engine.store import Store
 from engine.store.store import BatchId
