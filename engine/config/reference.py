@@ -5,8 +5,7 @@ A generated part stands between `<!-- begin NAME -->` and `<!-- end -->`; `make 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -17,9 +16,9 @@ from engine.config.meanings import MEANINGS
 from engine.config.schema import ConfigFile, SourceEntry, StoreEntry
 from engine.dsl.codes import Code
 from engine.dsl.json_schema import models
+from engine.dsl.reference import code_table, with_parts
 from engine.model.phrases import lasting
 
-_PART = re.compile(r"(<!-- begin (?P<name>[^>]*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 # place in tocsin.yml -> the model of its keys; routes below `route` have the keys of a route
 SECTIONS: Mapping[str, str] = {
     "": "ConfigFile",
@@ -63,8 +62,11 @@ _NOT_OF_ROOT = ("matchers", "continue", "mute_time_intervals", "active_time_inte
 
 def regenerated(text: str) -> str:
     """Return `text` with every generated part up to date. Raises KeyError for a part with an unknown name."""
-    parts = {"keys": _keys, "codes": _codes}
-    return _PART.sub(lambda part: f"{part[1]}{chr(10).join(parts[part['name']]())}\n{part[4]}", text)
+    parts: Mapping[str, Callable[[], Iterator[str]]] = {
+        "keys": _keys,
+        "codes": lambda: code_table(code for code in Code if code.id >= "TOC7"),
+    }
+    return with_parts(text, lambda name: "\n".join(parts[name]()))
 
 
 def _keys() -> Iterator[str]:
@@ -113,8 +115,3 @@ def default_text(field: FieldInfo) -> str:
     if isinstance(value, float):  # all of them are durations, in seconds
         return f"`{lasting(timedelta(seconds=value)).replace(' ', '')}`"
     return f"`[{', '.join(value)}]`" if isinstance(value, list) else f"`{value}`"
-
-
-def _codes() -> Iterator[str]:
-    yield from ("| code | meaning |", "|---|---|")
-    yield from (f"| {code.id} | {code.meaning} |" for code in Code if code.id >= "TOC7")

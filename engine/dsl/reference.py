@@ -6,7 +6,7 @@ A generated part stands between `<!-- begin NAME -->` and `<!-- end -->`; `make 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,18 @@ def regenerated(text: str, rules: Path) -> str:
 
     Raises KeyError for a part with an unknown name.
     """
-    return _PART.sub(lambda part: f"{part[1]}{_part(part['name'], rules)}\n{part[4]}", text)
+    return with_parts(text, lambda name: _part(name, rules))
+
+
+def with_parts(text: str, part_of: Callable[[str], str]) -> str:
+    """Return `text` with the text of every generated part as `part_of` returns it for the name of the part."""
+    return _PART.sub(lambda part: f"{part[1]}{part_of(part['name'])}\n{part[4]}", text)
+
+
+def code_table(codes: Iterable[Code]) -> Iterator[str]:
+    """Yield the lines of the table of these codes."""
+    yield from ("| code | meaning |", "|---|---|")
+    yield from (f"| {code.id} | {code.meaning} |" for code in codes)
 
 
 def _part(name: str, rules: Path) -> str:
@@ -78,11 +89,6 @@ def _types() -> Iterator[str]:
         yield f"| {short}`{{name:{name}}}` | {type_.meaning} |"
 
 
-def _codes() -> Iterator[str]:
-    yield from ("| code | meaning |", "|---|---|")
-    yield from (f"| {code.id} | {code.meaning} |" for code in Code if code.id < "TOC7")
-
-
 def _table(head: str, meanings: Mapping[str, str]) -> Callable[[], Iterator[str]]:
     rows = (f"| {head} | meaning |", "|---|---|", *(f"| `{word}` | {meaning} |" for word, meaning in meanings.items()))
     return lambda: iter(rows)
@@ -96,7 +102,7 @@ _TABLES: Mapping[str, Callable[[], Iterator[str]]] = {
     "functions": _table("function", FUNCTION_MEANINGS),
     "context": _table("name", CONTEXT_MEANINGS),
     "units": _table("unit", UNIT_MEANINGS),
-    "codes": _codes,
+    "codes": lambda: code_table(code for code in Code if code.id < "TOC7"),
 }
 
 

@@ -20,7 +20,8 @@ from engine.model.routes import Silence
 from engine.store import schema
 from engine.store.outbox import put_silence
 
-_AT_ONCE = 500  # bound parameters of one statement
+# incidents with what became of them by what people did, if anything
+HANDLED = schema.incidents.outerjoin(schema.handlings, schema.handlings.c.incident == schema.incidents.c.id)
 
 
 class RecordedAct(Struct, frozen=True):
@@ -146,8 +147,8 @@ def is_in_force() -> ColumnElement[bool]:
 def handlings(connection: Connection, ids: Sequence[str]) -> Mapping[str, Handling]:
     """Return the handling of those of the incidents `ids` that have one."""
     table, handling_by_id = schema.handlings.c, dict[str, Handling]()
-    for first in range(0, len(ids), _AT_ONCE):
-        query = select(table.incident, table.body).where(table.incident.in_(ids[first : first + _AT_ONCE]))
+    for chunk in schema.in_chunks(ids):
+        query = select(table.incident, table.body).where(table.incident.in_(chunk))
         handling_by_id |= {incident: loads(body, Handling) for incident, body in connection.execute(query)}
     return handling_by_id
 

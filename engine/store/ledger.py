@@ -33,7 +33,6 @@ from engine.store.databases import upsert
 
 MAX_LETTERS = 1000
 REMOVED = ""  # the body of an alert that was removed for its age
-_AT_ONCE = 500  # bound parameters of one statement
 
 # statements are built once: building one takes longer than SQLite takes to execute it
 _LAST_NUMBER = select(func.max(schema.incidents.c.number))
@@ -121,10 +120,8 @@ class StoreLedger:
         query = query.where(or_(table.c.until.is_(None), table.c.until >= schema.text(since)))
         incident_keys, body_by_number = schema.incident_keys, dict[int, str]()
         keys = [key_text(key) for key in of_keys]
-        for first in range(0, len(keys), _AT_ONCE):
-            ids = select(incident_keys.c.incident).where(
-                incident_keys.c.scope == scope, incident_keys.c.key.in_(keys[first : first + _AT_ONCE])
-            )
+        for chunk in schema.in_chunks(keys):
+            ids = select(incident_keys.c.incident).where(incident_keys.c.scope == scope, incident_keys.c.key.in_(chunk))
             body_by_number.update((number, body) for number, body in self._connection.execute(query.where(table.c.id.in_(ids))))
         return [loads(body, Incident) for _, body in sorted(body_by_number.items())]
 
@@ -143,8 +140,7 @@ class StoreLedger:
     def evidence(self, event_ids: Sequence[str]) -> Mapping[str, Evidence]:
         """Return the stored evidence by event id; unknown ids are left out."""
         table, evidence = schema.evidence, {}
-        for first in range(0, len(event_ids), _AT_ONCE):
-            ids = event_ids[first : first + _AT_ONCE]
+        for ids in schema.in_chunks(event_ids):
             rows = self._connection.execute(select(table.c.event_id, table.c.body).where(table.c.event_id.in_(ids)))
             evidence.update({event_id: loads(body, Evidence) for event_id, body in rows})
         return evidence

@@ -7,7 +7,7 @@ that share a key and are near to each other in time are removed together or not 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -32,7 +32,6 @@ _INCIDENT_TABLES = (
     schema.incident_labels,
     schema.handlings,
 )
-_AT_ONCE = 500  # bound parameters of one statement
 _ALWAYS = (datetime.min.replace(tzinfo=UTC) + NEAR, datetime.max.replace(tzinfo=UTC) - NEAR)
 
 
@@ -130,7 +129,7 @@ def _remove_evidence(connection: Connection, removed: Sequence[Incident]) -> Non
     alerts, links = schema.alerts, schema.alert_evidence
     same_alert = and_(*(alerts.c[name] == links.c[name] for name in ("scope", "rule", "entity", "starts_at")))
     needed = select(links.c.event_id).join(alerts, same_alert).where(alerts.c.body != REMOVED)
-    for chunk in _chunks(sorted(event_ids)):
+    for chunk in schema.in_chunks(sorted(event_ids)):
         gone = set(chunk).difference(connection.scalars(needed.where(links.c.event_id.in_(chunk))))
         for column in (schema.evidence.c.event_id, links.c.event_id):
             _delete(connection, column, gone)
@@ -142,7 +141,7 @@ def _forget(connection: Connection, ids: Sequence[str]) -> None:
     while pending:
         parts = [
             part
-            for ids_chunk in _chunks(pending)
+            for ids_chunk in schema.in_chunks(pending)
             for part in connection.scalars(
                 select(table.c.id).where(table.c.merged_into.in_(ids_chunk), table.c.id.not_in(_changed_last()))
             )
@@ -167,9 +166,5 @@ def _remove_older(connection: Connection, before: str) -> None:
 
 
 def _delete(connection: Connection, column: Column[Any], values: Iterable[str]) -> None:
-    for chunk in _chunks(sorted(values)):
+    for chunk in schema.in_chunks(sorted(values)):
         connection.execute(delete(column.table).where(column.in_(chunk)))
-
-
-def _chunks(values: Sequence[str]) -> Iterator[Sequence[str]]:
-    yield from (values[first : first + _AT_ONCE] for first in range(0, len(values), _AT_ONCE))

@@ -9,6 +9,7 @@ PostgreSQL has at most 2,704 bytes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 
@@ -22,6 +23,7 @@ EXPLAINED = "explained rules"  # the name of their row in meta
 LONG_KEY = "#"  # what the key of a text that is longer than KEY_BYTES begins with
 
 _COUNTED_UP = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts up integers only
+_AT_ONCE = 500  # bound parameters of one statement
 
 metadata = MetaData()
 
@@ -240,6 +242,11 @@ leases = Table(
     Column("until_s", Double, nullable=False),  # since 1970, by the clock of the database
     comment="which process does a kind of work with this store, and until when unless it says again that it does",
 )
+
+
+def in_chunks(values: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield `values` in order, in as many at a time as one statement may have bound parameters for."""
+    yield from (values[first : first + _AT_ONCE] for first in range(0, len(values), _AT_ONCE))
 
 
 def text(at: datetime) -> str:

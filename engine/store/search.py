@@ -11,13 +11,11 @@ from engine.codec import loads
 from engine.model.incidents import STATES, Incident
 from engine.model.rules import SEVERITIES
 from engine.model.searches import Search
-from engine.store.acts import shown, shown_state
+from engine.store.acts import HANDLED, shown, shown_state
 from engine.store.databases import Occurs
-from engine.store.schema import handlings, incident_labels, incidents, outbox, searchable, text
+from engine.store.schema import in_chunks, incident_labels, incidents, outbox, searchable, text
 
-_AT_ONCE = 500  # bound parameters of one statement
 _HOUR = len("2022-10-05T12")
-_HANDLED = incidents.outerjoin(handlings, handlings.c.incident == incidents.c.id)
 
 
 def find(connection: Connection, search: Search, limit: int, offset: int = 0) -> tuple[Sequence[Incident], Mapping[str, int]]:
@@ -29,7 +27,7 @@ def find(connection: Connection, search: Search, limit: int, offset: int = 0) ->
     table = incidents.c
     rank = case({name: n for n, name in enumerate(SEVERITIES)}, value=table.severity, else_=-1)
     columns = (table.id, table.seen, shown_state().label("state"), rank.label("rank"))
-    hits = select(*columns).select_from(_HANDLED).where(*_conditions(search)).cte("hits")
+    hits = select(*columns).select_from(HANDLED).where(*_conditions(search)).cte("hits")
     urgency = case({name: n for n, name in enumerate(STATES)}, value=hits.c.state)
     place = func.row_number().over(order_by=(urgency, hits.c.rank.desc(), hits.c.seen.desc(), hits.c.id.desc()))
     page = select(hits.c.id, hits.c.state, place.label("number"))
@@ -46,8 +44,8 @@ def find(connection: Connection, search: Search, limit: int, offset: int = 0) ->
 def _incidents(connection: Connection, ids: Sequence[str]) -> list[Incident]:
     """Return the incidents `ids` in their order."""
     table, body_by_id = incidents.c, dict[str, str]()
-    for first in range(0, len(ids), _AT_ONCE):
-        query = select(table.id, table.body).where(table.id.in_(ids[first : first + _AT_ONCE]))
+    for chunk in in_chunks(ids):
+        query = select(table.id, table.body).where(table.id.in_(chunk))
         body_by_id |= {row.id: row.body for row in connection.execute(query)}
     return [loads(body_by_id[id_], Incident) for id_ in ids]
 
@@ -55,7 +53,7 @@ def _incidents(connection: Connection, ids: Sequence[str]) -> list[Incident]:
 def count_by_state_and_severity(connection: Connection) -> Mapping[tuple[str, str], int]:
     """Return how many incidents there are by state and severity; those without any are left out."""
     state, severity = shown_state().label("state"), incidents.c.severity
-    rows = connection.execute(select(state, severity, func.count()).select_from(_HANDLED).group_by(state, severity))
+    rows = connection.execute(select(state, severity, func.count()).select_from(HANDLED).group_by(state, severity))
     return {(row[0], row[1]): row[2] for row in rows}
 
 

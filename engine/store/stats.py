@@ -13,10 +13,9 @@ from sqlalchemy import Connection, case, func, or_, select
 from engine.codec import loads
 from engine.model.acts import NO_HANDLING, Act, ActKind, Handling, RuleStats
 from engine.model.notifications import DeliveryState
-from engine.store.acts import is_in_force, shown_state
+from engine.store.acts import HANDLED, is_in_force, shown_state
 from engine.store.schema import acts, attempts, handlings, incidents, text
 
-_HANDLED = incidents.outerjoin(handlings, handlings.c.incident == incidents.c.id)
 _NO_INCIDENTS = ("pending", "merged", "retracted")
 _REASONS = 3
 
@@ -29,7 +28,7 @@ def rule_stats(connection: Connection, since: datetime) -> Sequence[RuleStats]:
     state = shown_state().label("shown")
     columns = (incidents.c.id, incidents.c.rule, incidents.c.first_seen, incidents.c.until)  # all in one index
     by_person = case((is_in_force(), 1), else_=0).label("by_person")
-    handled = select(*columns, state, by_person, handlings.c.body.label("handling")).select_from(_HANDLED)
+    handled = select(*columns, state, by_person, handlings.c.body.label("handling")).select_from(HANDLED)
     began_since = or_(incidents.c.first_seen >= text(since), incidents.c.first_seen.is_(None))
     chosen = handled.where(began_since, state.not_in(_NO_INCIDENTS)).subquery("chosen").c
     delivered = select(attempts.c.incident).where(attempts.c.outcome == DeliveryState.DELIVERED.value)

@@ -32,6 +32,7 @@ from tests.unit.picture.stories import restarted
 CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), "")
 PASSWORD = "correct horse battery"
 SCREENSHOTS = Path(__file__).parents[2] / ".screenshots"
+WIDTHS = {390: 844, 1280: 900}  # width: height
 NOW = datetime(2026, 11, 26, 3, 12, tzinfo=UTC)
 
 
@@ -117,6 +118,15 @@ def browser() -> Iterator[Browser]:
         started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield started
         started.close()
+
+
+def window(browser: Browser, width: int, mode: str) -> tuple[Page, list[str]]:
+    """Return a page in a window of this width and mode, and the list of the errors and warnings that come to its console."""
+    size = {"width": width, "height": WIDTHS[width]}
+    context = browser.new_context(viewport=size, color_scheme=mode, locale="en-GB", timezone_id="Asia/Seoul")
+    page, problems = context.new_page(), list[str]()
+    page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
+    return page, problems
 
 
 @pytest.fixture

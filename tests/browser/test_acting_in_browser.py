@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from engine.model.incidents import Incident
-from tests.browser.conftest import PASSWORD, SCREENSHOTS
-from tests.browser.test_pages_in_browser import WIDTHS, path_of, violations
+from tests.browser.conftest import PASSWORD, SCREENSHOTS, window
+from tests.browser.test_pages_in_browser import path_of, violations
 
 pytestmark = pytest.mark.server  # Chromium
 
@@ -26,6 +26,7 @@ def sign_in(page: Page, address: str, path: str = "/") -> None:
     """Sign in by keys alone: the field of the name has the focus."""
     page.goto(address + path)
     page.wait_for_url(re.compile("/login"))
+    expect(page.locator("input[name=name]")).to_be_focused()  # the browser gives the focus after the load
     page.keyboard.type("mina")
     page.keyboard.press("Tab")
     page.keyboard.type(PASSWORD)
@@ -57,11 +58,7 @@ def test_a_person_acts_by_keys_alone(reader: Page, acting_address: str, incident
 def test_pages_to_act_on_fit_and_axe_has_nothing_to_say(
     browser: Browser, acting_address: str, incidents: list[Incident], width: int, mode: str
 ) -> None:
-    size = {"width": width, "height": WIDTHS[width]}
-    context = browser.new_context(viewport=size, color_scheme=mode, locale="en-GB", timezone_id="Asia/Seoul")
-    page = context.new_page()
-    problems: list[str] = []
-    page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
+    page, problems = window(browser, width, mode)
 
     def look(name: str) -> None:
         page.screenshot(path=SCREENSHOTS / f"{name}-{width}-{mode}.png")
@@ -84,7 +81,7 @@ def test_pages_to_act_on_fit_and_axe_has_nothing_to_say(
     page.goto(acting_address)
     assert page.locator(".row .owner").first.is_visible()
     assert problems == []
-    context.close()
+    page.context.close()
 
 
 def test_what_another_person_did_first_is_said(browser: Browser, acting_address: str, incidents: list[Incident]) -> None:

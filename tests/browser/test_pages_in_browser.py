@@ -9,11 +9,10 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from engine.model.incidents import Incident
-from tests.browser.conftest import SCREENSHOTS
+from tests.browser.conftest import SCREENSHOTS, WIDTHS, window
 
 pytestmark = pytest.mark.server  # Chromium
 PAGES = ("list", "broker-silent", "inc-restarted", "consumer-commit-failed")
-WIDTHS = {390: 844, 1280: 900}  # width: height
 
 
 def path_of(name: str, incidents: list[Incident]) -> str:
@@ -34,11 +33,7 @@ def violations(page: Page) -> list[str]:
 def test_a_page_fits_its_window_and_axe_has_nothing_to_say(
     browser: Browser, address: str, incidents: list[Incident], name: str, width: int, mode: str
 ) -> None:
-    size = {"width": width, "height": WIDTHS[width]}
-    context = browser.new_context(viewport=size, color_scheme=mode, locale="en-GB", timezone_id="Asia/Seoul")
-    page = context.new_page()
-    problems: list[str] = []
-    page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
+    page, problems = window(browser, width, mode)
     page.goto(address + path_of(name, incidents))
     SCREENSHOTS.mkdir(exist_ok=True)
     page.screenshot(path=SCREENSHOTS / f"{name}-{width}-{mode}.png")
@@ -46,7 +41,7 @@ def test_a_page_fits_its_window_and_axe_has_nothing_to_say(
     assert page.evaluate("document.documentElement.scrollWidth") <= width, "nothing is cut off on the right"
     assert violations(page) == []
     assert problems == [], "such as a style that the policy of the pages refuses"
-    context.close()
+    page.context.close()
 
 
 def test_five_incidents_are_on_the_first_screen_of_a_telephone(page: Page, address: str) -> None:

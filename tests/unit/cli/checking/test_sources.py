@@ -8,7 +8,8 @@ from engine.cli.checking.outcomes import CheckOutcome
 from engine.cli.checking.sources import SHOWN, checked_sources
 from engine.cli.inputs import RunSurroundings, checks
 from engine.config import load
-from tests.unit.connectors.answering import Answer, Asked, answering
+from tests.unit.cli.test_inputs import answered
+from tests.unit.connectors.answering import answering
 
 
 def checked(folder: Path, sources: str, around: RunSurroundings | None = None) -> list[tuple[CheckOutcome, str]]:
@@ -35,14 +36,6 @@ def test_many_files_are_cut_and_counted(tmp_path: Path) -> None:
 
 
 def test_a_pattern_without_an_index_is_told(tmp_path: Path) -> None:
-    def answered(request: Asked) -> Answer:
-        path = request.path.partition("?")[0]
-        if path == "/":
-            return Answer({"version": {"number": "9.5.3"}})
-        if path.endswith("_settings"):
-            return Answer({"logs-1": {"settings": {"index.uuid": "u1"}}} if "logs-" in path else {})
-        return Answer({"hits": {"total": {"value": 7}}} if path.endswith("_search") else {})
-
     with answering(answered) as server:
         both = checked(tmp_path, f"[{{type: elasticsearch, url: '{server.url}', indices: ['logs-*', 'app-*']}}]")
         none = checked(tmp_path, f"[{{type: elasticsearch, url: '{server.url}', indices: ['app-*']}}]")
