@@ -86,7 +86,7 @@ class Rounds(Generic[I]):
         self.unrecorded: SourceError | None = None
 
     def ask(self, read_to: int) -> None:
-        """Do one round. A failed one writes nothing, and the next compares with the round before it.
+        """Do one round. One without an answer writes nothing, and the next compares with the round before it.
 
         Args:
             read_to: the position up to which lines were read.
@@ -97,7 +97,9 @@ class Rounds(Generic[I]):
             inventory, lines = self._asker.ask(before, whole)
             data = stamped(lines, at)
             self._spool.append(data, read_to)
-            if inventory != self._inventory:
+            is_new = inventory != self._inventory
+            self._inventory, self._whole_at = inventory, at if whole else self._whole_at
+            if is_new:
                 self._store(inventory)
         except SourceError as error:
             self._failed(error)
@@ -108,7 +110,6 @@ class Rounds(Generic[I]):
         except Exception as error:  # a defect would end the thread, and nobody would be told
             self._failed(SourceError(f"its answer cannot be used ({type(error).__name__}: {error}); report this"))
         else:
-            self._inventory, self._whole_at = inventory, at if whole else self._whole_at
             self.failures, self.failure, self.unrecorded = 0, None, self._recorded(data)
             self._spool.prune(read_to)
 

@@ -14,9 +14,9 @@ from msgspec import Struct
 from engine.secrets import Secret
 
 SQLITE, POSTGRESQL = "sqlite", "postgresql+psycopg"
-# behind the first colon, up to the last @: a user may have an @ too (`user@server`). Behind an @, a port, a database and a
-# question mark are no password
-_PASSWORD = re.compile(r"(://(?:[^:/@]*:|[^:/]*:(?!\d*/[^/?@]*\?))).*@", re.DOTALL)
+# behind the first colon, up to the last @: a user may have an @ or a / too (`user@server`). Behind an @, a port, a database and
+# a question mark are no password
+_PASSWORD = re.compile(r"(://(?:[^:/@]*:|[^:?]*:(?!\d*/[^/?@]*\?))).*@", re.DOTALL)
 _SECRET_OPTIONS = ("password", "sslpassword")
 _SECRET_OPTION = re.compile(rf"([?&](?:{'|'.join(_SECRET_OPTIONS)})=)[^&]*")
 

@@ -14,7 +14,7 @@ from engine.model.addresses import may_carry_secrets
 from engine.model.answers import lines_value
 from engine.model.incidents import Incident
 from engine.model.inspections import Inspection
-from engine.model.notifications import Notification, Receipt
+from engine.model.notifications import Notification, Reason, Receipt
 from engine.posting import inspected, json_request, posted
 
 __all__ = ["WebhookReceiver", "open_receiver"]
@@ -60,7 +60,12 @@ class WebhookReceiver(Struct, frozen=True):
         document["links"] = {link.kind: link.url for link in notification.links}
         if notification.lines:
             document |= {"query": notification.query, "lines": lines_value(incident, notification.lines)}
-        headers = {"Idempotency-Key": f"{incident.id}/{incident.edition}/{reason}"}
+        key = f"{incident.id}/{incident.edition}/{reason}"
+        if (
+            notification.reason is Reason.REPEATED and notification.last_at is not None
+        ):  # nothing else differs from the last one
+            key += f"/{notification.last_at:%Y%m%dT%H%M%S}"
+        headers = {"Idempotency-Key": key}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
         return json_request(self.url, document, headers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from engine.dsl.files import stamps
@@ -12,7 +12,8 @@ LOOK_EVERY_S = 2.0
 
 
 class FileWatch:
-    """Watches the files of `paths`, as the rule language collects them.
+    """Watches the files of `paths`, as the rule language collects them. They were read before, and may have changed since: the
+    first look at which they rest reports them as changed.
 
     Args:
         clock: a monotonic clock, in seconds.
@@ -20,7 +21,8 @@ class FileWatch:
 
     def __init__(self, paths: Sequence[Path], clock: Callable[[], float] = time.monotonic) -> None:
         self._paths, self._clock = paths, clock
-        self._taken_stamps = self._last_stamps = stamps(paths)
+        self._taken_stamps: Mapping[Path, tuple[int, int]] | None = None
+        self._last_stamps = stamps(paths)
         self._looked_at_s = clock()
 
     def has_changed(self) -> bool:

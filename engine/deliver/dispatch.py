@@ -205,7 +205,9 @@ class Dispatch:
         if digest is None and entry.reason is Reason.OPENED and is_gathered:
             self._opened[entry.receiver].append((now, storm_keys(incident)))
         members = digest.table if digest is not None else ()
-        attempted = (incident, entry.reason, entry.news, entry.marks, entry.unsure_since)
+        log = self._book.log((entry.receiver, entry.incident))
+        last_at = log.at if log is not None else None
+        attempted = (incident, entry.reason, entry.news, entry.marks, entry.unsure_since, last_at)
         notification = Notification(*attempted, changes=changes, members=members)
         notification = with_links(notification, planner.policy.links, is_digest=digest is not None)
         self.in_flight.start(

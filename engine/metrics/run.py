@@ -13,6 +13,8 @@ from engine.model.quarantine import DeadLetter
 from engine.store import Store
 
 _BATCH_S = (0.1, 0.2, 0.35, 0.5, 1, 2, 5, 10, 30, 60, 300)
+MOST_STREAMS = 500  # that have a series of their own: containers come and go
+OTHER_STREAMS = "(others)"
 _DELAY_S = (0.5, 1, 2, 5, 10, 30, 60, 120, 300, 900, 3600)
 
 
@@ -25,6 +27,7 @@ class RunMetrics:
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
+        self._streams: set[str] = set()
         self._registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
@@ -60,7 +63,10 @@ class RunMetrics:
         self._registry.register(StoreCollector(store))
 
     def read(self, stream: str, lines: int, size: int) -> None:
-        """Count the lines and bytes that a batch read from a stream."""
+        """Count the lines and bytes that a batch read from a stream; streams beyond MOST_STREAMS together."""
+        if stream not in self._streams and len(self._streams) >= MOST_STREAMS:
+            stream = OTHER_STREAMS
+        self._streams.add(stream)
         self._lines.labels(stream).inc(lines)
         self._bytes.labels(stream).inc(size)
 

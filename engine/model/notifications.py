@@ -95,7 +95,7 @@ class Notification(Struct, frozen=True):
     receiver that can search its messages does so before it sends this one. `links` lead to the incident's page and its logs;
     `lines` lead there from each line of evidence, by event id; `query` is the filter of the incident in Kibana. `changes`, for
     receivers that keep a record: all changes since the last notification, oldest first. `members`, of a storm: its incidents,
-    in the order of its table.
+    in the order of its table. `last_at`: when the last notification of the incident was delivered; None: there was none.
     """
 
     incident: Incident
@@ -103,6 +103,7 @@ class Notification(Struct, frozen=True):
     news: str = ""
     marks: Mapping[str, str] = field(default_factory=dict)
     unsure_since: datetime | None = None
+    last_at: datetime | None = None
     links: tuple[Link, ...] = ()
     changes: tuple[IncidentChange, ...] = ()
     lines: Mapping[str, LineLinks] = field(default_factory=dict)

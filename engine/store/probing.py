@@ -42,12 +42,15 @@ def _of_server(database: StoreDatabase) -> Inspection:
     engine = database.engine()
     try:
         with engine.begin() as connection:
-            is_writable = connection.scalar(text("SELECT has_schema_privilege(current_schema(), 'CREATE')"))
-            if not is_writable:
+            may_create = connection.scalar(text("SELECT has_schema_privilege(current_schema(), 'CREATE')"))
+            is_empty = not inspect(connection).has_table(schema.meta.name)
+            stored = None if is_empty else connection.scalar(select(schema.meta.c.value).filter_by(name="schema"))
+            if not may_create and stored != str(schema.SCHEMA_VERSION):
                 return fault(f"{database.name}: this user may not create tables in the schema; grant CREATE on it")
-            if not inspect(connection).has_table(schema.meta.name):
+            if is_empty:
                 return Inspection(f"{database.name} is empty and can be written")
-            stored = connection.scalar(select(schema.meta.c.value).filter_by(name="schema"))
+            if not connection.scalar(text(f"SELECT has_table_privilege('{schema.batches.name}', 'INSERT, DELETE')")):
+                return fault(f"{database.name}: this user may not write to its tables; grant INSERT, UPDATE and DELETE on them")
             incidents = connection.scalar(select(func.count()).select_from(schema.incidents)) or 0
             return _of_version(database.name, stored, incidents)
     except SQLAlchemyError as error:

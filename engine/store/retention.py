@@ -39,7 +39,7 @@ def prune(connection: Connection, before: datetime, limit: int) -> int:
     """Remove at most `limit` incidents that are over, by the logs and as they are shown, and that neither the logs nor a person
     changed since `before`; return how many were removed.
 
-    Incidents merged into a removed one go with it; batches and silences from before that time go too. Never removed are open
+    Incidents merged into a removed one go with it; silences from before that time go too. Never removed are open
     incidents, incidents with a notification still to be sent, the incident that changed last, and the last act: its revision
     and the number of the act are the marks that readers have read up to.
     """
@@ -50,7 +50,7 @@ def prune(connection: Connection, before: datetime, limit: int) -> int:
     _remove_evidence(connection, removed)
     _forget(connection, [incident.id for incident in removed])
     _remove_acts(connection)
-    _remove_older(connection, schema.text(before))
+    connection.execute(delete(schema.silences).where(schema.silences.c.ends_at < schema.text(before)))
     return len(removed)
 
 
@@ -155,14 +155,6 @@ def _remove_acts(connection: Connection) -> None:
     """Remove the acts on removed incidents, except the last act: SQLite would give its number to another one."""
     acts, last = schema.acts, select(func.max(schema.acts.c.number)).scalar_subquery()
     connection.execute(delete(acts).where(acts.c.number < last, acts.c.incident.not_in(select(schema.incidents.c.id))))
-
-
-def _remove_older(connection: Connection, before: str) -> None:
-    """Remove old silences and old batches, except the last batch of each query, which Spark may repeat."""
-    batches, later = schema.batches, schema.batches.alias()
-    last = select(func.max(later.c.batch)).where(later.c.query == batches.c.query).scalar_subquery()
-    connection.execute(delete(batches).where(batches.c.at < before, batches.c.batch < last))
-    connection.execute(delete(schema.silences).where(schema.silences.c.ends_at < before))
 
 
 def _delete(connection: Connection, column: Column[Any], values: Iterable[str]) -> None:

@@ -40,6 +40,7 @@ from engine.store_address import StoreAddress
 
 BUSY_S = 30.0
 PRUNED_AT_ONCE = 100
+KEPT_BATCHES = 1000  # of a query
 
 
 class BatchId(Struct, frozen=True):
@@ -137,6 +138,7 @@ class Store:
         with self._begin() as connection:
             row = {"query": batch.query, "batch": batch.batch, **columns}
             connection.execute(upsert(schema.batches, connection.dialect.name), [row])
+            _forget_before(connection, batch)
             yield StoreLedger(connection)
 
     def has_batch(self, batch: BatchId) -> bool:
@@ -363,6 +365,12 @@ class Store:
             yield
         except (SQLAlchemyError, sqlite3.Error, OSError) as error:
             raise self._database.store_error(error, is_new=not self._is_open) from error
+
+
+def _forget_before(connection: Connection, batch: BatchId) -> None:
+    """Forget batches long before one of the same query: Spark repeats the last one only."""
+    table = schema.batches
+    connection.execute(delete(table).where(table.c.query == batch.query, table.c.batch <= batch.batch - KEPT_BATCHES))
 
 
 def _has(connection: Connection, batch: BatchId) -> bool:

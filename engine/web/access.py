@@ -20,7 +20,7 @@ from engine.model.addresses import Network
 from engine.model.visible import visible
 from engine.web.attempts import LoginAttempts
 from engine.web.passwords import Users
-from engine.web.sessions import Session, Sessions
+from engine.web.sessions import BROWSER_S, Session, Sessions
 
 
 class Visitor(Struct, frozen=True):
@@ -97,31 +97,35 @@ class SignedIn:
         """Return whether the token was made for this session."""
         return self.sessions.is_token(token, visitor.subject)
 
-    def wait_s(self, name: str, address: str) -> float:
-        """Return the seconds until `name` may try to sign in from `address`; 0 when it may now."""
-        return self.attempts.wait_s(name, address, time.monotonic())
+    def wait_s(self, name: str, request: Request) -> float:
+        """Return the seconds until `name` may try to sign in from where a request came from; 0 when it may now."""
+        return self.attempts.wait_s(name, client_address(request), time.monotonic(), self._browser(name, request))
 
-    def signs_in_with(self, name: str, password: str, address: str) -> bool:
+    def signs_in_with(self, name: str, password: str, request: Request) -> bool:
         """Return whether the password is that of the user; one that is not counts as a failure."""
-        self.attempts.count(name, address, time.monotonic())  # before: many may be under way at once
+        address, browser = client_address(request), self._browser(name, request)
+        self.attempts.count(name, address, time.monotonic(), browser)  # before: many may be under way at once
         is_right = self.users.verify(name, password)
         if is_right:
-            self.attempts.succeeded(name, address)
+            self.attempts.succeeded(name, address, browser)
         return is_right
 
     def begin(self, response: Response, user: str) -> None:
         """Begin a new session of `user` with a response, whatever the browser has sent."""
-        self._set_cookie(response, self.sessions.begin(user), int(self.sessions.lifetime_s))
+        self._set_cookie(response, self._cookie, self.sessions.begin(user), self.sessions.lifetime_s)
+        self._set_cookie(response, f"{self._cookie}-browser", self.sessions.browser(user), BROWSER_S)
 
     def end(self, response: Response, session: Session) -> None:
         """End a session, here and in the browser."""
         self.sessions.end(session)
-        self._set_cookie(response, "", 0)
+        self._set_cookie(response, self._cookie, "", 0)
 
-    def _set_cookie(self, response: Response, value: str, lifetime_s: int) -> None:
-        response.set_cookie(
-            self._cookie, value, max_age=lifetime_s, path="/", secure=self._is_encrypted, httponly=True, samesite="lax"
-        )
+    def _browser(self, name: str, request: Request) -> str:
+        return self.sessions.browser_id(request.cookies.get(f"{self._cookie}-browser", ""), name)
+
+    def _set_cookie(self, response: Response, name: str, value: str, lifetime_s: float) -> None:
+        is_encrypted = self._is_encrypted
+        response.set_cookie(name, value, int(lifetime_s), path="/", secure=is_encrypted, httponly=True, samesite="lax")
 
 
 class BehindProxy:
@@ -176,9 +180,10 @@ def is_within(address: str, networks: Sequence[Network]) -> bool:
 
 
 def proxy_user(values: Sequence[str]) -> str:
-    """Return the user that the values of a proxy's header name; empty when there is not exactly one legible name."""
+    """Return the user that the values of a proxy's header name; empty when there is not exactly one legible name. A comma is
+    in none: proxies join the values of a header by it, so the first could be from the browser."""
     name = values[0].strip() if len(values) == 1 else ""
-    return name if 0 < len(name) <= MOST_NAME and visible(name) == name else ""
+    return name if 0 < len(name) <= MOST_NAME and "," not in name and visible(name) == name else ""
 
 
 def is_same_origin(headers: Mapping[str, str], origins: Collection[str]) -> bool:

@@ -107,12 +107,12 @@ class SigningIn:
         check_origin(request, self._origins, self._audit)
         name, address = fields.get("name", "").strip()[:MOST_NAME], client_address(request)
         onward = local_address(fields.get("next", "/"))
-        wait_s = ceil(self._access.wait_s(name, address))
+        wait_s = ceil(self._access.wait_s(name, request))
         if wait_s:
             self._audit("sign-in refused", name, address, why="too many failures")
             sentence = f"There were too many attempts. Try again in {lasting(timedelta(seconds=wait_s))}."
             return HTMLResponse(login_page(onward, name, sentence), 429, {"Retry-After": str(wait_s)})
-        if not self._access.signs_in_with(name, fields.get("password", ""), address):
+        if not self._access.signs_in_with(name, fields.get("password", ""), request):
             self._audit("sign-in failed", name, address)
             return HTMLResponse(login_page(onward, name, "This name and this password do not belong together."), 403)
         response = RedirectResponse(onward, 303)

@@ -5,13 +5,15 @@ Hashes are Argon2id (argon2-cffi, with the parameters that RFC 9106 recommends w
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
 import stat
 import tempfile
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from argon2 import PasswordHasher
@@ -88,24 +90,36 @@ def put_user(path: Path, name: str, password: str) -> bool:
         raise UsageError(f"`{name}` is not a name; it has letters, digits and . _ @ + - only, and at most 64 of them")
     if not LEAST_PASSWORD <= len(password) <= MOST_PASSWORD:
         raise UsageError(f"a password has {LEAST_PASSWORD} to {MOST_PASSWORD} characters, this one has {len(password)}")
-    hashes = dict(read_users(path)) if path.exists() else {}
-    is_new = name not in hashes
-    _write(path, {**hashes, name: PasswordHasher().hash(password)}.items())
+    hashed = PasswordHasher().hash(password)
+    with _changing(path) as hashes:
+        is_new = name not in hashes
+        _write(path, {**hashes, name: hashed}.items())
     return is_new
 
 
 def remove_user(path: Path, name: str) -> bool:
     """Remove a user; return whether there was one. Raises UsageError and OSError."""
-    hashes = dict(read_users(path)) if path.exists() else {}
-    if hashes.pop(name, None) is None:
-        return False
-    _write(path, hashes.items())
+    with _changing(path) as hashes:
+        if name not in hashes:
+            return False
+        _write(path, ((user, hashed) for user, hashed in hashes.items() if user != name))
     return True
+
+
+@contextmanager
+def _changing(path: Path) -> Iterator[Mapping[str, str]]:
+    """Yield the users in the file, none without a file; until the end no other process changes it."""
+    make_folder(path.parent)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield read_users(path) if path.exists() else {}
+    finally:
+        os.close(folder)
 
 
 def _write(path: Path, users: Iterable[tuple[str, str]]) -> None:
     """Replace the file as a whole; only this user can read the new one."""
-    make_folder(path.parent)
     text = _HEADING + "".join(f"{name}:{hashed}\n" for name, hashed in users)
     number, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     with os.fdopen(number, "w", encoding="utf-8") as file:

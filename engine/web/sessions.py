@@ -23,6 +23,7 @@ from engine.rights import make_folder
 
 SECRET_BYTES = 32
 LEAST_SECRET = 16  # characters
+BROWSER_S = 365 * 86400.0  # how long a browser is known as one in which a user has signed in
 
 
 class Session(Struct, frozen=True):
@@ -44,7 +45,9 @@ class Sessions:
     def __init__(self, secret: str, lifetime_s: float, fingerprint: Callable[[str], str]) -> None:
         self.lifetime_s = lifetime_s
         self._fingerprint = fingerprint
-        self._cookies, self._tokens = (_serializer(secret, salt) for salt in ("tocsin session", "tocsin form"))
+        self._cookies, self._tokens, self._browsers = (
+            _serializer(secret, salt) for salt in ("tocsin session", "tocsin form", "tocsin browser")
+        )
         self._ended: dict[str, float] = {}  # id of a session -> when it would have ended by itself
         self._lock = threading.Lock()
 
@@ -70,6 +73,16 @@ class Sessions:
         with self._lock:
             self._ended = {id_: until for id_, until in self._ended.items() if until > now}
             self._ended[session.id] = now + self.lifetime_s
+
+    def browser(self, user: str) -> str:
+        """Return a cookie by which a browser is known as one in which `user` has signed in."""
+        return str(self._browsers.dumps([user, secrets.token_hex(16)]))
+
+    def browser_id(self, cookie: str, user: str) -> str:
+        """Return the id of a browser by that cookie; empty when `user` has not signed in there within BROWSER_S."""
+        parts = _loaded(self._browsers, cookie, BROWSER_S)
+        is_theirs = isinstance(parts, list) and len(parts) == 2 and parts[0] == user
+        return str(parts[1]) if is_theirs else ""
 
     def token(self, subject: str) -> str:
         """Return a token for the forms of `subject`: a session's id, or a name where there are no sessions."""

@@ -136,6 +136,15 @@ def test_what_cannot_be_stored_is_a_failure_and_is_told_by_the_next_round(tmp_pa
     assert written(tmp_path) == ["1 numbers", "new 1"]
 
 
+def test_what_was_told_is_not_told_again_when_only_the_inventory_could_not_be_stored(tmp_path: Path) -> None:
+    rounds = rounds_of(Counting((1,)), tmp_path)
+    (tmp_path / "answers" / "inventory.json").mkdir(parents=True)
+    rounds.ask(0)
+    assert "its answer cannot be stored in" in str(rounds.failure)
+    rounds.ask(0)
+    assert written(tmp_path) == ["1 numbers", "new 1", "1 numbers"]
+
+
 def test_the_record_has_the_same_lines_and_may_be_rotated(tmp_path: Path) -> None:
     record = tmp_path / "asked.log"
     rounds = rounds_of(Counting((1,), (1, 2)), tmp_path, str(record))

@@ -25,6 +25,8 @@ def written(folder: Path, text: str) -> Path:
         ("postgresql+psycopg://u@h:5432/d?sslmode=require", "postgresql+psycopg://u@h:5432/d?sslmode=require"),
         ("postgresql+psycopg://u:p@ss:/word@h/d", "postgresql+psycopg://u:***@h/d"),
         ("postgresql+psycopg://u@server:p@h/d", "postgresql+psycopg://u@server:***@h/d"),
+        ("postgresql+psycopg://domain/u:p@h/d", "postgresql+psycopg://domain/u:***@h/d"),
+        ("postgresql+psycopg://domain/u@server:p/x@h/d", "postgresql+psycopg://domain/u@server:***@h/d"),
         ("postgresql+psycopg://u@server:p/a?b@h/d", "postgresql+psycopg://u@server:***@h/d"),
         ("postgresql+psycopg://u@h:5432/d?application_name=a@b", "postgresql+psycopg://u@h:5432/d?application_name=a@b"),
         ("postgresql+psycopg://h/d?sslpassword=p&password=p", "postgresql+psycopg://h/d?sslpassword=***&password=***"),

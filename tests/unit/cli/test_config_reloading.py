@@ -85,6 +85,14 @@ def watched(tmp_path: Path) -> Watched:
     return Watched(tmp_path)
 
 
+def test_what_changed_between_the_start_and_the_first_look_is_taken(watched: Watched) -> None:
+    current = load(watched.path)
+    watched.path.write_text(f"{BASE}route: {{receiver: b}}\n")
+    watched.reloader = ConfigReloader(watched.path, current, watched.take, watched.said.append, lambda: watched.now)
+    watched.look()
+    assert [change.taken for change in watched.changes] == [("route",)]
+
+
 def test_a_change_is_taken_once_it_rests(watched: Watched) -> None:
     watched.path.write_text(f"{BASE}route: {{receiver: b}}\nretention: 1d\n")
     watched.look(1)

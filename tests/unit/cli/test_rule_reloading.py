@@ -49,6 +49,15 @@ def test_a_new_file_is_taken_once_it_rests(watched: Watched) -> None:
     assert "2 signatures" in watched.said[0]
 
 
+def test_what_changed_between_the_start_and_the_first_look_is_taken(watched: Watched) -> None:
+    plan = load([watched.folder])
+    watched.write("second")
+    watched.files = RuleReloader(
+        [watched.folder], plan, lambda: load([watched.folder]), watched.said.append, lambda: watched.now
+    )
+    assert [watched.rules(), watched.rules()] == [["first", "second"], None]
+
+
 def test_it_is_not_looked_at_every_time(watched: Watched) -> None:
     watched.write("second")
     assert [watched.files.poll() for _ in range(9)] == [None] * 9

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from engine.metrics.run import RunMetrics
+from engine.metrics.run import MOST_STREAMS, OTHER_STREAMS, RunMetrics
 from engine.model.notifications import Delivery, DeliveryState, Reason
 
 NOON = datetime(2026, 10, 5, 12, tzinfo=UTC)
@@ -33,6 +33,17 @@ def test_a_batch_is_counted_by_stream() -> None:
     assert values["tocsin_lost_ranges_total", ()] == 1
     assert values["tocsin_last_batch_timestamp_seconds", ()] == NOON.timestamp()
     assert values["tocsin_batch_seconds_count", ()] == 1
+
+
+def test_new_streams_beyond_the_most_count_together() -> None:
+    metrics = RunMetrics(lambda: NOON)
+    for number in range(MOST_STREAMS + 10):
+        metrics.read(f"pod-{number}", 2, 100)
+    metrics.read("pod-0", 1, 50)
+    lines = {labels: value for (name, labels), value in samples(metrics).items() if name == "tocsin_lines_total"}
+    assert len(lines) == MOST_STREAMS + 1
+    assert lines[(("stream", "pod-0"),)] == 3
+    assert lines[(("stream", OTHER_STREAMS),)] == 20
 
 
 def test_a_delivery_has_a_delay_and_a_refusal_has_none() -> None:

@@ -14,6 +14,7 @@ from engine.model.inspections import Inspection
 from engine.store import Store
 from engine.store.probing import inspected_store, unwritable
 from engine.store_address import StoreAddress
+from tests.servers.postgresql import PASSWORD, USER
 
 if TYPE_CHECKING:
     from tests.servers.postgresql import PostgresServer
@@ -80,3 +81,19 @@ def test_a_store_on_a_server_is_looked_at_without_tables_being_made(postgresql: 
     assert "can be written, 0 incidents" in inspected(url).sentence
     gone = inspected(postgresql.address.replace("/postgres", "/nothing"))
     assert (gone.level, "no password supplied" in gone.sentence) == (Level.ERROR, True)
+
+
+@pytest.mark.server
+def test_a_user_needs_the_right_to_create_tables_only_while_there_are_none(postgresql: PostgresServer) -> None:
+    url = postgresql.empty_store()
+    name = url.rpartition("%3D")[2]
+    limited = url.replace(f"//{USER}:{PASSWORD}@", "//clerk:of-the-store@")
+    with postgresql.connect() as connection:
+        connection.execute("CREATE ROLE clerk LOGIN PASSWORD 'of-the-store'")
+        connection.execute(f"GRANT USAGE ON SCHEMA {name} TO clerk".encode())
+        assert "may not create tables" in inspected(limited).sentence
+        Store.open(url).close()
+        connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {name} TO clerk".encode())
+        assert "may not write to its tables" in inspected(limited).sentence
+        connection.execute(f"GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {name} TO clerk".encode())
+    assert "can be written, 0 incidents" in inspected(limited).sentence

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from engine.errors import DataLoss, StoreError
 from engine.model.incidents import Incident
 from engine.store import Store
-from engine.store.store import BatchId
+from engine.store.store import KEPT_BATCHES, BatchId
 
 NOON = datetime(2022, 10, 5, 12, tzinfo=UTC)
 SILENT = Incident(
@@ -44,6 +44,17 @@ def test_a_batch_that_comes_again_is_one_batch_and_holds_as_it_is_then(store: St
     with store.batch(BatchId("another query", 0)):
         pass
     assert store.batches() == 2
+
+
+def test_only_the_last_batches_of_a_query_are_remembered(store: Store) -> None:
+    put(store, 0, SILENT)
+    put(store, 1)
+    with store.batch(BatchId("another query", 0)):
+        pass
+    put(store, KEPT_BATCHES)
+    assert [store.has_batch(BatchId("query", number)) for number in (0, 1, KEPT_BATCHES)] == [False, True, True]
+    assert store.has_batch(BatchId("another query", 0))
+    assert store.incidents() == [SILENT]
 
 
 def test_a_batch_that_fails_leaves_nothing_and_may_come_again(store: Store) -> None:

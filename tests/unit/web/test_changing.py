@@ -17,7 +17,7 @@ from engine.model.links import NO_LINKS
 from engine.store import Store
 from engine.web.access import BehindProxy
 from engine.web.app import application
-from engine.web.attempts import OF_NAME, OF_NAME_AND_ADDRESS
+from engine.web.attempts import OF_BROWSER, OF_NAME, OF_NAME_AND_ADDRESS
 from engine.web.passwords import put_user
 from engine.web.sessions import Sessions
 from tests.unit.cli.incidents import TOO_LARGE, incident
@@ -243,6 +243,18 @@ def test_passwords_cannot_be_guessed(signed: Open, audit: list[dict[str, str]]) 
     assert not any(PASSWORD in str(each) or "guess" in str(each) for each in audit)
 
 
+def test_nobody_is_kept_out_of_a_browser_in_which_they_have_signed_in(signed: Open) -> None:
+    known, other = signed(), signed()
+    assert sign_in(known) == 303
+    guesses = [sign_in(other, password=f"guess number {n}") for n in range(OF_NAME_AND_ADDRESS + 1)]
+    assert guesses[-1] == 429
+    assert sign_in(known) == 303
+    assert [sign_in(known, "jun", f"guess number {n}") for n in range(OF_NAME_AND_ADDRESS + 1)][-1] == 429, (
+        "it is mina's browser"
+    )
+    assert [sign_in(known, password=f"guess number {n}") for n in range(OF_BROWSER + 1)] == [*[403] * OF_BROWSER, 429]
+
+
 def test_passwords_cannot_be_guessed_by_many_requests_at_once(signed: Open) -> None:
     with ThreadPoolExecutor(16) as pool:
         answers = list(pool.map(lambda n: sign_in(signed(), password=f"guess number {n}"), range(40)))
@@ -337,7 +349,7 @@ def test_a_header_from_elsewhere_is_forged(proxied: Callable[[str], TestClient],
     assert store.acts().of(TOO_LARGE.id) == []
 
 
-@pytest.mark.parametrize("names", [[], [""], ["  "], ["mina", "root"], ["mi\u202ena"], ["x" * 201]])
+@pytest.mark.parametrize("names", [[], [""], ["  "], ["mina", "root"], ["root, mina"], ["mi\u202ena"], ["x" * 201]])
 def test_a_proxy_that_names_nobody_lets_nobody_in(proxied: Callable[[str], TestClient], names: list[str]) -> None:
     headers = [(b"x-forwarded-user", name.encode()) for name in names]
     assert proxied("10.0.0.7").get("/", headers=headers).status_code == 403

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from connectors.webhook import open_receiver
@@ -28,6 +30,16 @@ def test_what_is_posted() -> None:
     assert said["links"] == {"incident": "https://tocsin.example/incidents/inc-1"}
     assert headers["Authorization"] == "Bearer secret"
     assert headers["Idempotency-Key"] == "inc-0123456789/2/escalated"
+
+
+def test_each_repetition_is_a_request_of_its_own_and_an_attempt_that_is_made_again_is_not() -> None:
+    with SlackStandIn() as server:
+        receiver = open_receiver(f"{server.address}/hook", incident_value)
+        noon = datetime(2026, 10, 5, 12, tzinfo=UTC)
+        for last_at in (noon, noon, noon + timedelta(hours=4)):
+            receiver.deliver(Notification(TOO_LARGE, Reason.REPEATED, last_at=last_at))
+        first, again, next_one = (headers["Idempotency-Key"] for headers, _ in server.hooks)
+    assert first == again != next_one
 
 
 @pytest.mark.parametrize(
