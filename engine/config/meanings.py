@@ -289,7 +289,7 @@ MEANINGS: Mapping[str, Mapping[str, Described]] = {
         "checkpoint": ("The folder of offsets and state. If not given: beside the store.", "/var/lib/tocsin/checkpoint"),
     },
     "WebEntry": {
-        "listen": ("Where the pages are served, on this machine.", '"127.0.0.1:9000"'),
+        "listen": ("Where the pages are served, on this machine; where it is set, by `tocsin run` too.", '"127.0.0.1:9000"'),
         "public_url": (
             "Their address for people, before which a proxy stands; messages link to it.",
             '"https://tocsin.example"',

@@ -42,12 +42,14 @@ class AuthSettings(Struct, frozen=True):
 
 class WebSettings(Struct, frozen=True):
     """The address on which the pages are served. `public_url`: scheme and host for links to them, without a final slash; or
-    empty. `auth` None: everybody on this machine may see the pages and nobody may change anything."""
+    empty. `auth` None: everybody on this machine may see the pages and nobody may change anything. `with_run`: `tocsin run`
+    serves them too."""
 
     host: str
     port: int
     public_url: str = ""
     auth: AuthSettings | None = None
+    with_run: bool = False
 
 
 def listen_address(text: str) -> tuple[str, int]:
@@ -135,7 +137,11 @@ def web_settings(entry: WebEntry, folder: Path, store: Path | None) -> WebSettin
     """
     host, port = listen_address(entry.listen)
     return WebSettings(
-        host, port, (entry.public_url or "").rstrip("/"), None if entry.auth is None else _auth(entry.auth, folder, store)
+        host,
+        port,
+        (entry.public_url or "").rstrip("/"),
+        None if entry.auth is None else _auth(entry.auth, folder, store),
+        with_run="listen" in entry.model_fields_set,
     )
 
 

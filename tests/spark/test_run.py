@@ -135,19 +135,22 @@ def test_a_live_run_follows_growing_files_and_ends_gracefully_when_asked(tmp_pat
     (logs / "broker-0.log").write_text("")
     config = configured(tmp_path, start="earliest")
     with config.open("a") as file:
-        file.write("metrics: {listen: '127.0.0.1:0'}\n")
+        file.write("metrics: {listen: '127.0.0.1:0'}\nweb: {listen: '127.0.0.1:0'}\n")
     with tocsin("-c", config) as process:
         assert process.stderr is not None
         (address,) = next(urls for line in process.stderr if (urls := re.findall(r"at (http://\S+/)metrics", line)))
+        (pages,) = next(urls for line in process.stderr if (urls := re.findall(r"pages are at (http://\S+/)", line)))
         wait(process, store, lambda seen: seen.batches() >= 1)
         with (logs / "broker-0.log").open("a") as log:
             log.writelines(whole)
         wait(process, store, lambda seen: len(seen.outbox().notification_logs()) > 0)
         metrics = {path: httpx.get(f"{address}{path}", timeout=60, trust_env=False) for path in ("readyz", "metrics")}
+        page = httpx.get(pages, timeout=60, trust_env=False).text
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=WITHIN_S)
     assert process.returncode == 0, err
     assert "dawn-0" in out
+    assert "dawn-0" in page
     assert (metrics["readyz"].status_code, metrics["readyz"].text) == (200, "ok\n")
     families = text_string_to_metric_families(metrics["metrics"].text)
     values = {(sample.name, *sample.labels.values()): sample.value for family in families for sample in family.samples}

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from engine.cli.commands.run import watch
+from engine.cli.commands.run import Beside, watch
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 
 app = typer.Typer()
@@ -33,4 +33,4 @@ def job(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, print what would be read, and end.")] = False,
 ) -> None:
     """Run the job of `config`; the help text is HELP."""
-    watch(config, once, dry_run, notify=False)
+    watch(config, once, dry_run, Beside(notifier=False, pages=False))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.cli.checking.configuration import check_configuration
@@ -28,7 +29,7 @@ from engine.cli.rulebook import configured_plan
 from engine.cli.signals import Signals, handle_signals
 from engine.config import Settings, load
 from engine.deliver import NotifierStandby
-from engine.errors import SourceError, StoreAway, StoreError, StoreLost
+from engine.errors import RuntimeMissing, SourceError, StoreAway, StoreError, StoreLost
 from engine.model.notifications import Notification
 from engine.model.rules import Plan
 from engine.rights import keep_private, narrow
@@ -55,7 +56,8 @@ to the incident store, so a restart continues where the run ended. Changed rule 
 while it runs; as long as they have errors, it reports these and continues with those before, and it says which keys need a
 restart. SIGHUP reads them at once, SIGQUIT shows what every thread is doing, SIGTERM and Ctrl-C end the run (a second one at
 once). Only one run at a time can use a store and a checkpoint.
-`tocsin job` and `tocsin notify` are its two parts, for two machines.
+With `web.listen` in the configuration it serves the pages too. `tocsin job`, `tocsin notify` and `tocsin serve` are its parts,
+for machines of their own.
 
 \b
 Examples:
@@ -76,15 +78,23 @@ def run(
     config: ConfigOption = DEFAULT_CONFIG,
     once: Annotated[bool, typer.Option("--once", help="Read the present input, notify, and end.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="The same as tocsin config check.")] = False,
+    pages: Annotated[bool, typer.Option("--pages/--no-pages", help="Serve the pages if web.listen is set.")] = True,
 ) -> None:
-    """Run the job of `config` with the notifier beside it; the help text is HELP."""
-    watch(config, once, dry_run, notify=True)
+    """Run the job of `config` with notifier and pages beside it; the help text is HELP."""
+    watch(config, once, dry_run, Beside(notifier=True, pages=pages))
 
 
-def watch(config: Path, once: bool, dry_run: bool, notify: bool) -> None:
-    """Run the job of `config`, with the notifier beside it if `notify`, and exit with its code."""
+class Beside(Struct, frozen=True):
+    """The parts of a run beside its job: the notifier, and the pages where `web.listen` is set."""
+
+    notifier: bool
+    pages: bool
+
+
+def watch(config: Path, once: bool, dry_run: bool, beside: Beside) -> None:
+    """Run the job of `config` with the parts `beside` it, and exit with its code."""
     if dry_run:
-        result = check_configuration(config, once, notify=notify)
+        result = check_configuration(config, once, notify=beside.notifier)
         print("\n".join(result.lines()))
         raise typer.Exit(result.exit_code)
     settings = load(config, checks())
@@ -96,9 +106,9 @@ def watch(config: Path, once: bool, dry_run: bool, notify: bool) -> None:
     check_runtime()
     for sentence in (*_reading(sources), *resumed_sources):
         _say(sentence)
-    monitoring = Monitoring(settings, has_notifier=notify)
+    monitoring = Monitoring(settings, has_notifier=beside.notifier)
     with handle_signals(_say) as signals, monitoring.running(_say):
-        notified = _run(config, settings, plan, sources, once, signals, notify, monitoring)
+        notified = _run(config, settings, plan, sources, once, signals, monitoring, beside)
     if once and signals.ended_by is not None:
         raise typer.Exit(BY_SIGNAL + signals.ended_by)
     raise typer.Exit(FAILURE if errors else FOUND if notified and once else NOTHING_FOUND)
@@ -111,12 +121,12 @@ def _run(
     sources: Sequence[SourceInput],
     once: bool,
     signals: Signals,
-    notify: bool,
     monitoring: Monitoring,
+    beside: Beside,
 ) -> int:
-    """Run the job, with the notifier beside it if `notify`; return how many notifications a bounded run sent at its end."""
+    """Run the job with the parts `beside` it; return how many notifications a bounded run sent at its end."""
     _keep_private(settings)
-    receivers = open_receivers(settings.receivers, _show) if notify else {}
+    receivers = open_receivers(settings.receivers, _show) if beside.notifier else {}
     refuse_lost_store(settings.store.path, settings.checkpoint)
     started_at_s = time.perf_counter()
     try:
@@ -130,7 +140,7 @@ def _run(
         with fence_of(store, settings.checkpoint, _say, monitoring.waiting(signals.stop)) as fence:
             with suppress(StoreAway):  # it is printed in any case
                 fence.store.put_input_notes(_reading(sources))
-            notifier = build(store, settings, receivers, _say, once, monitoring) if notify else None
+            notifier = build(store, settings, receivers, _say, once, monitoring) if beside.notifier else None
             job = _job(settings, plan, sources, once, signals, notifier, fence, monitoring)
             people: AbstractContextManager[None] = nullcontext()
             if not once:
@@ -139,7 +149,8 @@ def _run(
                 job = replace(job, renewed=live.renewed)
                 if notifier is not None:
                     people = listening_to_people(settings, receivers, store, notifier.wake, _say)
-            with people:
+            has_pages = beside.pages and settings.web.with_run and not once
+            with people, _pages(settings, store) if has_pages else nullcontext():
                 _watch(job, settings, notifier, started_at_s)
             is_draining = once and not signals.stop.is_set()
             notified = drain(notifier, signals.stop.wait, _say) if notifier is not None and is_draining else 0
@@ -149,10 +160,18 @@ def _run(
         notified = 0
     except StoreLost as lost:
         raise StoreError(f"{lost}; {_save_lost_store(store)}") from None
-    prefix = f"{notified} told, " if once and notify else ""
+    prefix = f"{notified} told, " if once and beside.notifier else ""
     _say(f"{prefix}{time.perf_counter() - started_at_s:.1f} s in all; incidents are kept in {settings.store}")
     store.close()
     return notified
+
+
+def _pages(settings: Settings, store: Store) -> AbstractContextManager[None]:
+    try:
+        from engine.cli.serving import serving_pages  # noqa: PLC0415 - the package is optional
+    except ImportError:
+        raise RuntimeMissing("`web.listen` needs the packages of the pages: pip install 'tocsin[web]'") from None
+    return serving_pages(settings, store, _say)
 
 
 def _reading(sources: Sequence[SourceInput]) -> list[str]:

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.cli.entrance import entrance
+from engine.cli.serving import pages_of
 from engine.cli.signals import handle_signals
 from engine.config import Settings, listen_address, load
 from engine.errors import StoreAway, UsageError
 from engine.store import Store
 from engine.store.outage import until_back
-from engine.web.access import Entrance
-from engine.web.app import application
-from engine.web.audit import PageAudit
-from engine.web.server import Listener, listen_on, origins, serve
+from engine.web.server import listen_on, serve
 
 app = typer.Typer()
 
 HELP = """\
 Serve the incidents that `tocsin run` keeps as pages: a list, and for each its cause, fix, proof and history. With web.auth
 people sign in, or are named by a proxy, and act on incidents; without it the pages change nothing and are served to this
-machine only. They can be open while the job runs, and before it ever ran.
+machine only. They can be open while the job runs, and before it ever ran. Where `web.listen` is set, `tocsin run` serves them.
 
 \b
 Examples:
@@ -52,7 +49,9 @@ def run(
             listener.socket.close()
             return
         try:
-            _serve(store, settings, listener, access, audit)
+            app = pages_of(store, settings, listener, access, audit, _say)
+            print(f"Incidents of {settings.store} at {settings.web.public_url or listener.address} (Ctrl-C ends)", flush=True)
+            serve(app, listener)
         finally:
             store.close()
 
@@ -70,16 +69,6 @@ def _opened(settings: Settings) -> Store | None:
 
 def _say(sentence: str) -> None:
     print(f"tocsin: {sentence}", file=sys.stderr, flush=True)
-
-
-def _serve(store: Store, settings: Settings, listener: Listener, access: Entrance, audit: PageAudit) -> None:
-    public_url = settings.web.public_url
-    names, own = listener.names(public_url), origins(listener, public_url)
-    app = application(store, names, lambda: datetime.now(UTC), settings.links, access, audit, own)
-    print(f"Incidents of {settings.store} at {public_url or listener.address} (Ctrl-C ends)", flush=True)
-    if access.signs_in and not listener.is_local and not public_url.startswith("https://"):
-        _say("passwords travel unencrypted; let a proxy with TLS stand before the pages")
-    serve(app, listener)
 
 
 def _host_and_port(listen: str) -> tuple[str, int]:
