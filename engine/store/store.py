@@ -23,6 +23,7 @@ from engine.codec import dumps, loads
 from engine.errors import DataLoss, StoreError, StoreLost
 from engine.model.acts import RuleStats
 from engine.model.incidents import Incident, NotEvaluated
+from engine.model.past import Past
 from engine.model.quarantine import DeadLetter
 from engine.model.searches import Search
 from engine.store import leases, schema
@@ -33,6 +34,7 @@ from engine.store.leases import HeldLease, Lease
 from engine.store.ledger import StoreLedger
 from engine.store.migrations import bring_up_to_date, is_up_to_date
 from engine.store.outbox import Outbox
+from engine.store.past import past_of
 from engine.store.retention import prune
 from engine.store.search import count_by_state_and_severity, find, going_on, values_by_facet
 from engine.store.stats import rule_stats
@@ -214,6 +216,11 @@ class Store:
         """Return one page of the incidents that match (see search.find) and how many match by state, as of one moment."""
         with self._reading() as connection:
             return find(connection, search, limit, offset)
+
+    def past_of(self, incident: Incident) -> Past:
+        """Return the nearest earlier incidents of the rule of a stored incident, with what people wrote (see past.past_of)."""
+        with self._reading() as connection:
+            return past_of(connection, incident)
 
     def ids(self) -> Sequence[str]:
         """Return the id of every incident, in order of opening."""

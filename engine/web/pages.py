@@ -16,19 +16,21 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from msgspec import Struct
 
+from engine.acting import sentence
 from engine.errors import DataLoss
 from engine.model.acts import SILENCE_SPANS, USUAL_SPAN, RuleStats
 from engine.model.answers import iso
 from engine.model.incidents import STATES, Incident, NotEvaluated
 from engine.model.links import Link
 from engine.model.matches import Value
+from engine.model.past import NEAR_WORDS
 from engine.model.phrases import lasting, moment, named
 from engine.model.rules import SEVERITIES
 from engine.model.visible import visible
 from engine.picture import NARROW, WIDE, Mark, Picture, day_strip, describe, draw, sparkline
 from engine.web.addresses import SERVED, Addresses
 from engine.web.history import History
-from engine.web.listing import FACETS, Listing, Query, label_text, state
+from engine.web.listing import FACETS, Listing, Query, duration, label_text, state
 from engine.web.timeline import deeds
 
 STATIC = Path(__file__).parent / "static"
@@ -180,14 +182,6 @@ def ago(at: datetime, now: datetime) -> str:
     return f"{lasting(span)} ago" if span >= timedelta() else f"in {lasting(-span)}"
 
 
-def duration(incident: Incident) -> str:
-    """Return how long the incident lasted by the times of its lines; empty below a second and without times."""
-    end = incident.resolved_at or incident.last_seen
-    if end is None or incident.first_seen is None or end - incident.first_seen < timedelta(seconds=1):
-        return ""
-    return lasting(end - incident.first_seen)
-
-
 def folded(text: str) -> tuple[str, str, int]:
     """Return the first LINES_SHOWN lines of an event, the other lines, and the number of these."""
     split = text.rstrip("\n").split("\n")
@@ -267,6 +261,8 @@ def _environment() -> Environment:
         "severities": SEVERITIES[::-1],
         "spans": SILENCE_SPANS,
         "usual_span": USUAL_SPAN,
+        "act_sentence": sentence,
+        "near_words": NEAR_WORDS,
     }
     return templates
 

@@ -17,6 +17,7 @@ from msgspec.structs import asdict, replace
 from playwright.sync_api import Browser, Page, sync_playwright
 from starlette.types import ASGIApp
 
+from engine.model.acts import Act, ActKind
 from engine.model.incidents import Incident
 from engine.model.notifications import Delivery, DeliveryState, NotificationLog, Reason, Settlement
 from engine.store import Store
@@ -65,10 +66,22 @@ def incidents() -> list[Incident]:
 
 @pytest.fixture(scope="session")
 def address(tmp_path_factory: pytest.TempPathFactory, incidents: list[Incident]) -> Iterator[str]:
-    """Return the address of a server over these incidents, of which `kafka-ops` was told."""
+    """Return the address of a server over these incidents, of which `kafka-ops` was told; a silence has a past."""
     store = Store.open(f"sqlite:///{tmp_path_factory.mktemp('store')}/tocsin.db")
+    (silent,) = [each for each in incidents if each.rule == "broker-silent" and each.status == "open"]
+    past = [
+        moved(replace(silent, id=f"inc-past-{n}", status="open" if n == 3 else "resolved"), -timedelta(days=n))
+        for n in range(1, 6)
+    ]
     with store.batch(BatchId("query", 0)) as ledger:
-        ledger.put_incidents(incidents)
+        ledger.put_incidents([*past, *incidents])
+    for n, kind, text in (
+        (3, ActKind.NOTE, "Power supply of rack 7. The broker was up again after\nthe fuse was replaced."),
+        (3, ActKind.RESOLVE, "replaced the fuse"),
+        (1, ActKind.NOT_USEFUL, "planned work on the rack"),
+    ):
+        at = NOW - timedelta(days=n)
+        store.acts().record(Act(f"{n} {kind}", f"inc-past-{n}", kind, "mina", "page", at, text))
     for incident in incidents:
         at = (incident.first_seen or NOW) + timedelta(minutes=2)
         known = NotificationLog(incident.rule, incident.status, incident.severity, at, revision=incident.revision)
