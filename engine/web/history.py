@@ -14,6 +14,7 @@ from engine.model.incidents import Incident
 from engine.model.links import LineLinks, Link, LinkTargets
 from engine.model.notifications import ReceiverStatus
 from engine.model.past import NO_PAST, Past
+from engine.model.proof import Neighbours
 from engine.model.routes import Silence
 from engine.web.timeline import Change, timeline
 
@@ -33,6 +34,7 @@ class History(Struct, frozen=True):
     query: str = ""  # what narrows the logs in Kibana to the incident
     silences: tuple[Silence, ...] = ()
     past: Past = NO_PAST
+    around: Mapping[str, Neighbours] = field(default_factory=dict)  # of lines of evidence, by event id
 
 
 def history_of(store: Store, id: str, links: LinkTargets, at: datetime) -> History | None:

@@ -7,7 +7,7 @@ several lines goes through `lines`, which does the same line by line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,16 +15,18 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.acting import sentence
 from engine.errors import DataLoss
 from engine.model.acts import SILENCE_SPANS, USUAL_SPAN, RuleStats
 from engine.model.answers import iso
-from engine.model.incidents import STATES, Incident, NotEvaluated
+from engine.model.incidents import STATES, Evidence, Incident, NotEvaluated
 from engine.model.links import Link
 from engine.model.matches import Value
 from engine.model.past import NEAR_WORDS
 from engine.model.phrases import lasting, moment, named
+from engine.model.proof import Neighbours
 from engine.model.rules import SEVERITIES
 from engine.model.visible import visible
 from engine.picture import NARROW, WIDE, Mark, Picture, day_strip, describe, draw, sparkline
@@ -64,11 +66,13 @@ class IncidentView(Struct, frozen=True):
     Attributes:
         picture: its picture; None when its lines have no times.
         prefix: the beginning of all ids in it, so that several may be on one page.
+        readable: the event ids of the evidence whose neighbours a server may read.
     """
 
     history: History
     picture: Picture | None
     prefix: str = ""
+    readable: frozenset[str] = frozenset()
 
     @property
     def incident(self) -> Incident:
@@ -124,9 +128,22 @@ def list_page(
     return _page("incidents.html", site, desk=desk, **values)
 
 
-def incident_page(history: History, now: datetime, site: Addresses = SERVED, desk: Desk = NO_DESK) -> str:
-    """Return the page of one incident."""
-    return _page("incident.html", site, view=view_of(history), incident=history.incident, now=now, desk=desk)
+def incident_page(
+    history: History,
+    now: datetime,
+    site: Addresses = SERVED,
+    desk: Desk = NO_DESK,
+    readable: Callable[[Evidence], bool] = lambda _: False,
+) -> str:
+    """Return the page of one incident. `readable`: whether a server may read what stands around a line of evidence."""
+    lines = frozenset(event.event_id for event in history.incident.evidence if readable(event))
+    view = replace(view_of(history), readable=lines)
+    return _page("incident.html", site, view=view, incident=history.incident, now=now, desk=desk)
+
+
+def around_page(incident: Incident, evidence: Evidence, around: Neighbours | None, now: datetime, desk: Desk = NO_DESK) -> str:
+    """Return the page of what stands around a line of evidence; `around` is None when it could not be read."""
+    return _page("around.html", SERVED, incident=incident, event=evidence, around=around, now=now, desk=desk)
 
 
 def rules_page(stats: Sequence[RuleStats], desk: Desk = NO_DESK) -> str:

@@ -18,8 +18,9 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from starlette.types import ASGIApp
 
 from engine.model.acts import Act, ActKind
-from engine.model.incidents import Incident
+from engine.model.incidents import Evidence, Incident
 from engine.model.notifications import Delivery, DeliveryState, NotificationLog, Reason, Settlement
+from engine.model.proof import Neighbours
 from engine.store import Store
 from engine.store.store import BatchId
 from engine.web.access import SignedIn
@@ -59,6 +60,17 @@ def recent() -> list[Incident]:
     ]
 
 
+class Shelf:
+    """Has the same long lines around every line of evidence."""
+
+    def may_read(self, evidence: Evidence) -> bool:
+        return True
+
+    def neighbours(self, evidence: Evidence) -> Neighbours:
+        line = f"[2022-10-05 17:05:01,000] INFO {'[Log partition=orders-0, dir=/var/lib/kafka] ' * 4}(kafka.log.Log)"
+        return Neighbours((line,) * 5, (f"{line}\n\tat x.Y.z(Y.java)\n... 4 more lines",) * 5)
+
+
 @pytest.fixture(scope="session")
 def incidents() -> list[Incident]:
     return recent()
@@ -88,7 +100,7 @@ def address(tmp_path_factory: pytest.TempPathFactory, incidents: list[Incident])
         entry = Delivery("kafka-ops", incident.id, incident.revision, Reason.OPENED, at, at, DeliveryState.DELIVERED)
         store.outbox().settle([Settlement(entry, at, known)])
     listener = listen_on("127.0.0.1", 0)
-    with serving(application(store, listener.names(), lambda: NOW), listener):
+    with serving(application(store, listener.names(), lambda: NOW, reader=Shelf()), listener):
         yield listener.address.rstrip("/")
     store.close()
 

@@ -10,6 +10,7 @@ import typer
 
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.cli.entrance import entrance
+from engine.cli.evidence_reading import FilesReader
 from engine.cli.signals import handle_signals
 from engine.config import Settings, listen_address, load
 from engine.errors import StoreAway, UsageError
@@ -75,7 +76,7 @@ def _say(sentence: str) -> None:
 def _serve(store: Store, settings: Settings, listener: Listener, access: Entrance, audit: PageAudit) -> None:
     public_url = settings.web.public_url
     names, own = listener.names(public_url), origins(listener, public_url)
-    app = application(store, names, lambda: datetime.now(UTC), settings.links, access, audit, own)
+    app = application(store, names, lambda: datetime.now(UTC), settings.links, access, audit, own, FilesReader(settings))
     print(f"Incidents of {settings.store} at {public_url or listener.address} (Ctrl-C ends)", flush=True)
     if access.signs_in and not listener.is_local and not public_url.startswith("https://"):
         _say("passwords travel unencrypted; let a proxy with TLS stand before the pages")
