@@ -22,12 +22,14 @@ from engine.acting import as_shown
 from engine.codec import dumps, loads
 from engine.errors import DataLoss, StoreError, StoreLost
 from engine.model.acts import RuleStats
+from engine.model.considered import ConsideredRule
 from engine.model.incidents import Incident, NotEvaluated
 from engine.model.past import Past
 from engine.model.quarantine import DeadLetter
 from engine.model.searches import Search
 from engine.store import leases, schema
 from engine.store.acts import Acts, handlings, shown
+from engine.store.considered import considered_of
 from engine.store.databases import READING, RENEWING, TRANSACTION, StoreDatabase, database_of, upsert
 from engine.store.file import StoreFile
 from engine.store.leases import HeldLease, Lease
@@ -221,6 +223,11 @@ class Store:
         """Return the nearest earlier incidents of the rule of a stored incident, with what people wrote (see past.past_of)."""
         with self._reading() as connection:
             return past_of(connection, incident)
+
+    def considered_of(self, incident: Incident) -> Sequence[ConsideredRule]:
+        """Return the rules that were considered for a stored incident and are no part of it (see considered.considered_of)."""
+        with self._reading() as connection:
+            return considered_of(connection, incident)
 
     def ids(self) -> Sequence[str]:
         """Return the id of every incident, in order of opening."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.model.answers import act_value, incident_value, iso, lines_value
+from engine.model.considered import CONSIDERED_WORDS, ConsideredRule
 from engine.model.notifications import NotificationLog, ReceiverStatus
 from engine.model.past import PastIncident
 from engine.web.history import History
@@ -14,8 +15,8 @@ from engine.web.timeline import Change
 
 
 def history_value(history: History) -> Mapping[str, Any]:
-    """Return the last revision of the incident with its links, its deliveries by receiver, its changes (oldest first) and the
-    earlier incidents of its rule."""
+    """Return the last revision of the incident with its links, its deliveries by receiver, its changes (oldest first), the
+    rules that were considered, and the earlier incidents of its rule."""
     return {
         **incident_value(history.incident),
         "links": {link.kind: link.url for link in history.links},
@@ -23,7 +24,21 @@ def history_value(history: History) -> Mapping[str, Any]:
         "lines": lines_value(history.incident, history.lines),
         "deliveries": [_delivery(status) for status in history.standings],
         "timeline": [_change(change) for change in history.changes],
+        "considered": [_considered(each) for each in history.considered],
         "past": {"total": history.past.total, "incidents": [_past(each) for each in history.past.incidents]},
+    }
+
+
+def _considered(rule: ConsideredRule) -> Mapping[str, Any]:
+    return {
+        "rule": rule.rule,
+        "reason": rule.reason,
+        "why": CONSIDERED_WORDS[rule.reason],
+        "count": rule.count,
+        "labels": dict(rule.labels),
+        "first_seen": iso(rule.first_seen),
+        "incident": rule.incident or None,
+        "title": rule.title,
     }
 
 

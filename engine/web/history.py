@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from engine.acting import as_shown, handling_of
 from engine.model.acts import ActKind
+from engine.model.considered import ConsideredRule
 from engine.model.incidents import Incident
 from engine.model.links import LineLinks, Link, LinkTargets
 from engine.model.notifications import ReceiverStatus
@@ -24,7 +25,8 @@ if TYPE_CHECKING:  # a report of a scan has no store
 
 class History(Struct, frozen=True):
     """The last revision of an incident, its changes (oldest first), the status of its receivers and its links. `silences`:
-    those that were added by acts on it and have not ended. `past`: the earlier incidents of its rule."""
+    those that were added by acts on it and have not ended. `past`: the earlier incidents of its rule;
+    `considered`: the rules that are no part of it, though they matched lines about its entity in its time."""
 
     incident: Incident
     changes: tuple[Change, ...]
@@ -34,6 +36,7 @@ class History(Struct, frozen=True):
     query: str = ""  # what narrows the logs in Kibana to the incident
     silences: tuple[Silence, ...] = ()
     past: Past = NO_PAST
+    considered: tuple[ConsideredRule, ...] = ()
     around: Mapping[str, Neighbours] = field(default_factory=dict)  # of lines of evidence, by event id
 
 
@@ -56,4 +59,5 @@ def history_of(store: Store, id: str, links: LinkTargets, at: datetime) -> Histo
         query=links.query(now),
         silences=silences,
         past=store.past_of(now),
+        considered=tuple(store.considered_of(now)),
     )

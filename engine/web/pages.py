@@ -21,6 +21,7 @@ from engine.acting import sentence
 from engine.errors import DataLoss
 from engine.model.acts import SILENCE_SPANS, USUAL_SPAN, RuleStats
 from engine.model.answers import iso
+from engine.model.considered import CONSIDERED_WORDS
 from engine.model.incidents import STATES, Evidence, Incident, NotEvaluated
 from engine.model.links import Link
 from engine.model.matches import Value
@@ -280,6 +281,7 @@ def _environment() -> Environment:
         "usual_span": USUAL_SPAN,
         "act_sentence": sentence,
         "near_words": NEAR_WORDS,
+        "considered_words": CONSIDERED_WORDS,
     }
     return templates
 

@@ -23,6 +23,7 @@ from engine.dsl.quantities import duration_s
 from engine.errors import UsageError
 from engine.model.acts import Act, ActKind, ActOutcome, SilenceScope
 from engine.model.answers import incident_value
+from engine.model.considered import CONSIDERED_WORDS, ConsideredRule
 from engine.model.incidents import Incident
 from engine.model.links import LinkTargets
 from engine.model.past import NEAR_WORDS, Past, PastIncident
@@ -101,7 +102,10 @@ def show_incident(id: IdArgument, config: ConfigOption = DEFAULT_CONFIG, format:
     shown = history
     show(
         lambda width: (
-            render_incident(shown.incident, width, shown.links).append(_timeline(shown, width)).append(_past(shown.past, width))
+            render_incident(shown.incident, width, shown.links)
+            .append(_timeline(shown, width))
+            .append(_considered(shown, width))
+            .append(_past(shown.past, width))
         )
     )
 
@@ -216,6 +220,18 @@ def _timeline(history: History, width: int) -> Text:
         page.append(f"{'Has it':<10}", "dim").append(f"{visible(history.incident.owner)}\n")
     _entries(page, "History", [_change(change) for change in history.changes], width)
     return page
+
+
+def _considered(history: History, width: int) -> Text:
+    """Return the rules that were considered and are no part of the incident, as lines."""
+    page = Text()
+    _entries(page, "Not this", [_considered_line(each) for each in history.considered], width)
+    return page
+
+
+def _considered_line(each: ConsideredRule) -> str:
+    name = f"{each.incident} {each.title} [{each.rule}]" if each.incident else f"[{each.rule}]"
+    return f"{each.count:,} x {name} {entity(each.labels)}: {CONSIDERED_WORDS[each.reason]}"
 
 
 def _past(past: Past, width: int) -> Text:

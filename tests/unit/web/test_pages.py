@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from datetime import timedelta
 from html import unescape
@@ -16,11 +15,16 @@ from starlette.testclient import TestClient
 from engine.cli.answer import document
 from engine.cli.triage import Triage
 from engine.errors import DataLoss
-from engine.model.acts import Act, ActKind
-from engine.model.incidents import AlertCourse, Evidence, Incident, NotEvaluated, RenderedStep, Symptom
+from engine.model.incidents import (
+    AlertCourse,
+    Evidence,
+    Incident,
+    NotEvaluated,
+    RenderedStep,
+    Symptom,
+)
 from engine.model.links import Kibana, LinkTargets
 from engine.model.notifications import Delivery, DeliveryState, NotificationLog, Reason, Settlement
-from engine.model.proof import Neighbours
 from engine.store import Store
 from engine.store.store import BatchId
 from engine.web.app import application
@@ -303,65 +307,6 @@ def test_the_list_has_the_last_day_and_the_occurrences_of_each(client: TestClien
 def test_the_names_of_captures_are_not_shown(client: TestClient, fill: Fill) -> None:
     fill(incident(captures={"lone_topic": "account_event"}))
     assert "lone_topic" not in client.get(ADDRESS).text
-
-
-def test_the_page_has_earlier_incidents_of_its_rule_and_what_people_wrote(client: TestClient, store: Store, fill: Fill) -> None:
-    long_ago = AT - timedelta(days=3)
-    earlier = incident(id="inc-1", title=HOSTILE, first_seen=long_ago, status="resolved", why=HOSTILE, alerts=(TOO_LARGE.key,))
-    fill(earlier, *(incident(id=f"inc-1{n}", status="resolved") for n in range(4)), TOO_LARGE)
-    assert "Happened before" not in client.get("/incidents/inc-1").text
-    for n, (kind, text) in enumerate(((ActKind.NOTE, "raised the\nlimit"), (ActKind.NOT_USEFUL, HOSTILE))):
-        store.acts().record(Act(str(n), "inc-1", kind, "mina", "page", NOW - timedelta(hours=2), text))
-    page = client.get(ADDRESS).text
-    Tags(page)
-    assert "<script>alert" not in page
-    hint, section = page[page.index('class="before"') :].split('<h2 id="past"')
-    assert re.search(r">Happened 5 times before</a>.*mina, .*2 h ago.*: called not useful: &lt;script&gt;", hint, re.DOTALL)
-    order = ['<a class="title" href="/incidents/inc-1">', "3 d 2 h ago", "raised the\nlimit", "mina, ", "called not useful"]
-    order += ["/incidents/inc-13", f'href="/?rule={TOO_LARGE.rule}">1 more']
-    places = [section.index(part) for part in order]
-    assert places == sorted(places)
-    past = client.get(f"{ADDRESS}.json").json()["past"]
-    assert past["total"] == 5
-    first = past["incidents"][0]
-    assert (first["id"], first["near"], first["status"]) == ("inc-1", "entity", "resolved")
-    assert [remark["kind"] for remark in first["remarks"]] == ["note", "not_useful"]
-
-
-class Reader:
-    """Knows what stands around the evidence `e1`, until the file is `gone`."""
-
-    gone = False
-
-    def may_read(self, evidence: Evidence) -> bool:
-        return evidence.event_id == "e1"
-
-    def neighbours(self, evidence: Evidence) -> Neighbours | None:
-        return None if self.gone else Neighbours((HOSTILE, "before\n\tat x"), ("after",))
-
-
-def test_a_line_leads_to_what_stands_around_it_where_that_can_be_read(store: Store, fill: Fill) -> None:
-    line, reader = TOO_LARGE.evidence[0], Reader()
-    fill(incident(evidence=(line, replace(line, event_id="e2"))))
-    client = TestClient(application(store, frozenset({HOST}), lambda: NOW, reader=reader), base_url=f"http://{HOST}")
-    page = client.get(ADDRESS).text
-    assert re.findall(r'href="([^"]*/lines/[^"]*)"', page) == [f"{ADDRESS}/lines/1"]
-    around = client.get(f"{ADDRESS}/lines/1").text
-    Tags(around)
-    order = ["&lt;script&gt;", "before\n  at x\n", f"<strong>{line.text[:20]}", "\nafter"]
-    places = [around.index(part) for part in order]
-    assert places == sorted(places)
-    assert f'href="{ADDRESS}"' in around
-    assert [client.get(f"{ADDRESS}/lines/{number}").status_code for number in (0, 2, 3)] == [404] * 3
-    assert client.get("/incidents/inc-none/lines/1").status_code == 404
-    reader.gone = True
-    assert "cannot be read any more" in client.get(f"{ADDRESS}/lines/1").text
-
-
-def test_without_a_reader_no_line_leads_on(client: TestClient, fill: Fill) -> None:
-    fill(TOO_LARGE)
-    assert "Lines around it" not in client.get(ADDRESS).text
-    assert client.get(f"{ADDRESS}/lines/1").status_code == 404
 
 
 def test_a_preview_of_the_page_says_what_it_is(client: TestClient, fill: Fill) -> None:

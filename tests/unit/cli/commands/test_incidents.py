@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from engine.cli.main import main
+from engine.model.incidents import Alert, Verdict
 from engine.store import Store
 from engine.store.store import BatchId
 from tests.unit.cli.incidents import AT, TOO_LARGE, incident
@@ -132,3 +133,15 @@ def test_an_incident_is_shown_with_earlier_ones_and_what_people_wrote(run: Run) 
     assert (note.strip(), why.strip()) == ("mina\\x1b: raised the limit", "jun: resolved: sent again")
     past = value(run, "show", "inc-abd2")["past"]
     assert [remark["text"] for remark in past["incidents"][0]["remarks"]] == ["raised the limit", "sent again"]
+
+
+def test_an_incident_is_shown_with_what_else_was_considered(run: Run, tmp_path: Path) -> None:
+    key = ("default", "worker-slow", TOO_LARGE.key[2])
+    store = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
+    with store.batch(BatchId("query", 1)) as ledger:
+        ledger.put_findings([Verdict(key, (Alert(key, "firing", "info", AT, AT, AT, 3, True),))], (), (), ())
+    store.close()
+    _, out, _ = run("show", "inc-abd2")
+    (line,) = [line for line in out.splitlines() if "worker-slow" in line]
+    assert line.startswith("Not this  3 x [worker-slow] connector=cdc-source task=0: it only informs")
+    assert [each["reason"] for each in value(run, "show", "inc-abd2")["considered"]] == ["informs"]
