@@ -14,6 +14,7 @@ from engine.errors import SourceError
 from engine.model.acts import Act, ActDecision
 from engine.model.incidents import DAWN, Alert, AlertInterval, AlertKey, Evidence, Incident, NotEvaluated, Roster, Verdict
 from engine.model.notifications import Notification, Receipt
+from engine.model.proof import Neighbours
 from engine.model.records import Labels, Progress, RawLine
 
 Say = Callable[[str], None]  # prints a sentence for the operator
@@ -248,6 +249,16 @@ class ActDesk(Protocol):
 
     def going_on(self, limit: int) -> tuple[Sequence[Incident], int]:
         """Return the incidents that are open or acknowledged, at most `limit`, severe ones first; and how many there are."""
+
+
+class EvidenceReader(Protocol):
+    """Reads what stands around a line of evidence in the input that it was read from. Used by any thread."""
+
+    def may_read(self, evidence: Evidence) -> bool:
+        """Return whether the input of the line is there; without reading it."""
+
+    def neighbours(self, evidence: Evidence) -> Neighbours | None:
+        """Return the neighbours of the line; None when it cannot be found again."""
 
 
 class Cache(Protocol):

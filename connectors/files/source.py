@@ -31,7 +31,7 @@ from connectors.files.positions import (
     positions_of,
     same_place,
 )
-from connectors.files.reading import line_ends, time_of
+from connectors.files.reading import line_ends, source_name, time_of
 from connectors.files.rotation import is_rotated, rotation
 from engine.codec import made, plain
 from engine.errors import DataLoss, SourceError
@@ -85,6 +85,10 @@ class FilesSource:
             except SourceError as error:
                 errors[path] = error
         return FileListing(tuple(readable), tuple(denied_together(errors, self.paths).values()))
+
+    def files(self) -> Mapping[str, str]:
+        """Return the path of every log that exists now, by the name of its source."""
+        return {source_name(path): path for path in self._listing().files}
 
     def initial(self) -> Offset:
         """Return the offset at which a first run starts: nothing read, or the end of every file that `start` skips."""

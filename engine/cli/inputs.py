@@ -123,26 +123,27 @@ def unreadable(inputs: Sequence[SourceInput], once: bool) -> list[SourceError]:
     return errors
 
 
-def _of_files(source: SourceSettings, settings: Mapping[str, object], around: RunSurroundings) -> SourceInput:
-    return _on_disk(source, " ".join(source.paths), {"paths": source.paths, "excluded": around.own_paths, **settings})
+def files_on_disk(settings: Settings) -> list[files.FilesSource]:
+    """Return the sources of a configuration that are files, whoever writes them."""
+    around = surroundings(settings)
+    return [files.open_source(_files_settings(source, around)) for source in settings.sources if source.type in _PATHS]
 
 
-def _of_docker(source: SourceSettings, settings: Mapping[str, object], around: RunSurroundings) -> SourceInput:
-    paths = files.docker_roots(source.root)
-    return _on_disk(
-        source, _selected(source), {"paths": paths, "excluded": around.own_paths, "select": source.select, **settings}
-    )
+_PATHS: Mapping[str, Callable[[SourceSettings], Sequence[str]]] = {
+    "files": lambda source: source.paths,
+    "docker": lambda source: files.docker_roots(source.root),
+    "kubernetes": lambda source: (source.root or files.POD_LOGS,),
+}
 
 
-def _of_kubernetes(source: SourceSettings, settings: Mapping[str, object], around: RunSurroundings) -> SourceInput:
-    paths = (source.root or files.POD_LOGS,)
-    return _on_disk(
-        source, _selected(source), {"paths": paths, "excluded": around.own_paths, "select": source.select, **settings}
-    )
+def _files_settings(source: SourceSettings, around: RunSurroundings) -> dict[str, Any]:
+    settings = {"paths": _PATHS[source.type](source), "excluded": around.own_paths}
+    return settings if source.type == "files" else {**settings, "select": source.select}
 
 
-def _on_disk(source: SourceSettings, name: str, settings: Mapping[str, Any]) -> SourceInput:
-    spec = _spec(source, name, settings)
+def _on_disk(source: SourceSettings, common: Mapping[str, object], around: RunSurroundings) -> SourceInput:
+    settings = {**_files_settings(source, around), **common}
+    spec = _spec(source, " ".join(source.paths) if source.type == "files" else _selected(source), settings)
     search = files.open_source(spec.settings).check()
     place = "" if source.paths else f" in {', '.join(settings['paths'])}"
     return SourceInput((spec,), f"{count(len(search.files), 'file')} now{place}", search.files, search.errors)
@@ -256,9 +257,9 @@ def _asking(source: SourceSettings, place: str, labels: Labels, final: bool, aro
 _INPUTS: Mapping[str, Callable[[SourceSettings, Mapping[str, object], RunSurroundings], SourceInput]] = {
     "connect": _of_connect,
     "elasticsearch": _of_elasticsearch,
-    "files": _of_files,
-    "docker": _of_docker,
-    "kubernetes": _of_kubernetes,
+    "files": _on_disk,
+    "docker": _on_disk,
+    "kubernetes": _on_disk,
     "journald": _of_journald,
     "kafka": _of_kafka,
     "kafka-cluster": _of_cluster,

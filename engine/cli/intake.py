@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -60,6 +60,16 @@ class Intake:
             for path in self._files:
                 yield from self._until_stopped(_advancing(self._file(path), advance, bytes_before, sizes[path]))
                 bytes_before += sizes[path]
+
+    def chunks_from(self, sources: Container[str]) -> Iterator[Chunk]:
+        """Yield once more the chunks of the files that are these sources; what cannot be read is left out."""
+        for path in self._files:
+            with suppress(SourceError):
+                for item in self._chunks_of(path):
+                    if item.source_id not in sources:
+                        break
+                    if isinstance(item, Chunk):
+                        yield item
 
     @property
     def is_stopped(self) -> bool:

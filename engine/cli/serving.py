@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from starlette.types import ASGIApp
 
 from engine.cli.entrance import entrance
+from engine.cli.evidence_reading import FilesReader
 from engine.config import Settings
 from engine.errors import ListenError
 from engine.ports import Say
@@ -28,7 +29,7 @@ def pages_of(store: Store, settings: Settings, listener: Listener, access: Entra
     if access.signs_in and not listener.is_local and not public_url.startswith("https://"):
         say("passwords travel unencrypted; let a proxy with TLS stand before the pages")
     names, own = listener.names(public_url), origins(listener, public_url)
-    return application(store, names, lambda: datetime.now(UTC), settings.links, access, audit, own)
+    return application(store, names, lambda: datetime.now(UTC), settings.links, access, audit, own, FilesReader(settings))
 
 
 @contextmanager

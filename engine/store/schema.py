@@ -17,7 +17,7 @@ from sqlalchemy import BigInteger, Column, Double, Index, Integer, MetaData, Tab
 
 from engine.store.databases import CleanText as Text
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 KEY_BYTES = 1000
 EXPLAINED = "explained rules"  # the name of their row in meta
 LONG_KEY = "#"  # what the key of a text that is longer than KEY_BYTES begins with
@@ -134,6 +134,8 @@ incidents = Table(
         "incidents_listed",
         *("state", "severity", "seen", "component", "scope", "rule", "first_seen", "until", "began", "count", "id"),
     ),
+    # earlier incidents of a rule are chosen without reading bodies
+    Index("incidents_by_rule", "rule", "number", "state", "scope", "id"),
     comment="the last revision of every incident",
 )
 

@@ -38,11 +38,11 @@ def find(connection: Connection, search: Search, limit: int, offset: int = 0) ->
     rows = connection.execute(union_all(select(page_rows), counts)).all()
     ids = [row.id for row in sorted((row for row in rows if row.id is not None), key=lambda row: row.number)]
     count_by_state = {row.state: row.number for row in rows if row.id is None}
-    return shown(connection, _incidents(connection, ids)), dict.fromkeys(STATES, 0) | count_by_state
+    return shown(connection, incidents_of(connection, ids)), dict.fromkeys(STATES, 0) | count_by_state
 
 
-def _incidents(connection: Connection, ids: Sequence[str]) -> list[Incident]:
-    """Return the incidents `ids` in their order."""
+def incidents_of(connection: Connection, ids: Sequence[str]) -> list[Incident]:
+    """Return the incidents `ids` as the job stored them, in their order."""
     table, body_by_id = incidents.c, dict[str, str]()
     for chunk in in_chunks(ids):
         query = select(table.id, table.body).where(table.id.in_(chunk))

@@ -22,17 +22,21 @@ from engine.acting import as_shown
 from engine.codec import dumps, loads
 from engine.errors import DataLoss, StoreError, StoreLost
 from engine.model.acts import RuleStats
+from engine.model.considered import ConsideredRule
 from engine.model.incidents import Incident, NotEvaluated
+from engine.model.past import Past
 from engine.model.quarantine import DeadLetter
 from engine.model.searches import Search
 from engine.store import leases, schema
 from engine.store.acts import Acts, handlings, shown
+from engine.store.considered import considered_of
 from engine.store.databases import READING, RENEWING, TRANSACTION, StoreDatabase, database_of, upsert
 from engine.store.file import StoreFile
 from engine.store.leases import HeldLease, Lease
 from engine.store.ledger import StoreLedger
 from engine.store.migrations import bring_up_to_date, is_up_to_date
 from engine.store.outbox import Outbox
+from engine.store.past import past_of
 from engine.store.retention import prune
 from engine.store.search import count_by_state_and_severity, find, going_on, values_by_facet
 from engine.store.stats import rule_stats
@@ -214,6 +218,16 @@ class Store:
         """Return one page of the incidents that match (see search.find) and how many match by state, as of one moment."""
         with self._reading() as connection:
             return find(connection, search, limit, offset)
+
+    def past_of(self, incident: Incident) -> Past:
+        """Return the nearest earlier incidents of the rule of a stored incident, with what people wrote (see past.past_of)."""
+        with self._reading() as connection:
+            return past_of(connection, incident)
+
+    def considered_of(self, incident: Incident) -> Sequence[ConsideredRule]:
+        """Return the rules that were considered for a stored incident and are no part of it (see considered.considered_of)."""
+        with self._reading() as connection:
+            return considered_of(connection, incident)
 
     def ids(self) -> Sequence[str]:
         """Return the id of every incident, in order of opening."""

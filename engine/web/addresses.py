@@ -33,6 +33,10 @@ class Addresses(Struct, frozen=True):
         """Return the address that acts on an incident are posted to; a server has it, files do not."""
         return f"/incidents/{quote(id, '')}/acts"
 
+    def around(self, id: str, line: int) -> str:
+        """Return the address of the lines around a line of evidence, counted from 1; a server has it, files do not."""
+        return f"/incidents/{quote(id, '')}/lines/{line}"
+
     def json(self, id: str) -> str:
         """Return the address of an incident as JSON."""
         return f"{self.root}{quote(json_file(id))}" if self.files else f"/incidents/{quote(id, '')}.json"

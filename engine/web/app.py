@@ -3,6 +3,7 @@
 /                     the list; q, status, severity, component, cluster, rule, receiver and label (more than once)
                       narrow it, page turns it
 /incidents/<id>       one incident; POST /incidents/<id>/acts does something about it
+/incidents/<id>/lines/<n>  what stands around a line of its evidence
 /incidents/<id>.json  the same as in `tocsin scan --format json`, with links, deliveries and history
 /rules                how people fared with each rule
 /login, /logout       where users sign in
@@ -28,6 +29,7 @@ from starlette.types import ASGIApp
 from engine.errors import StoreError, StoreLost, UsageError
 from engine.model.incidents import DAWN
 from engine.model.links import NO_LINKS, LinkTargets
+from engine.ports import EvidenceReader
 from engine.store import Store
 from engine.web.access import READ_ONLY, Entrance, SignedIn
 from engine.web.answers import history_value
@@ -36,7 +38,7 @@ from engine.web.changing import Changes, SigningIn, desk_of, to_login
 from engine.web.guard import Guard
 from engine.web.history import history_of
 from engine.web.listing import list_incidents, parse_query
-from engine.web.pages import STATIC, Desk, incident_page, list_page, problem_page, rules_page
+from engine.web.pages import STATIC, Desk, around_page, incident_page, list_page, problem_page, rules_page
 
 _SENTENCES = {404: "There is nothing at this address.", 405: "This address cannot be used that way."}
 
@@ -59,6 +61,7 @@ def application(
     access: Entrance = READ_ONLY,
     audit: PageAudit = no_audit,
     origins: frozenset[str] = frozenset(),
+    reader: EvidenceReader | None = None,
 ) -> ASGIApp:
     """Return the pages over `store` as an ASGI application.
 
@@ -69,13 +72,15 @@ def application(
         access: who may see the pages, and who may change something.
         audit: takes sign-ins, refusals and acts.
         origins: scheme and host of the pages' own addresses, in lower case; changes come from pages of these only.
+        reader: reads what stands around a line of evidence; None for nothing.
     """
-    pages = Views(store, clock, links, access)
+    pages = Views(store, clock, links, access, reader)
     changes = Changes(store, clock, access, audit, origins, pages.incident)
     routes = [
         Route("/", pages.checked(pages.incidents)),
         Route("/incidents/{id}.json", pages.checked(pages.incident_json)),
         Route("/incidents/{id}", pages.checked(pages.incident)),
+        Route("/incidents/{id}/lines/{number:int}", pages.checked(pages.around)),
         Route("/rules", pages.checked(pages.rules)),
         Route("/healthz", pages.healthz),
         Mount("/static", StaticFiles(directory=STATIC)),
@@ -95,8 +100,15 @@ def application(
 class Views:
     """What can be seen."""
 
-    def __init__(self, store: Store, clock: Callable[[], datetime], links: LinkTargets, access: Entrance) -> None:
-        self._store, self._clock, self._links, self._access = store, clock, links, access
+    def __init__(
+        self,
+        store: Store,
+        clock: Callable[[], datetime],
+        links: LinkTargets,
+        access: Entrance,
+        reader: EvidenceReader | None = None,
+    ) -> None:
+        self._store, self._clock, self._links, self._access, self._reader = store, clock, links, access, reader
 
     def incidents(self, request: Request, desk: Desk) -> Response:
         """Answer with the list."""
@@ -109,7 +121,18 @@ class Views:
         history = history_of(self._store, request.path_params["id"], self._links, self._clock())
         if history is None:
             raise HTTPException(404, f"There is no incident {request.path_params['id']}.")
-        return HTMLResponse(incident_page(history, self._clock(), desk=desk), status)
+        readable = (lambda _: False) if self._reader is None else self._reader.may_read
+        return HTMLResponse(incident_page(history, self._clock(), desk=desk, readable=readable), status)
+
+    def around(self, request: Request, desk: Desk) -> Response:
+        """Answer with what stands around a line of evidence of an incident."""
+        id_, number = request.path_params["id"], request.path_params["number"]
+        revisions = self._store.revisions(id_)
+        evidence = revisions[-1].evidence if revisions else ()
+        if self._reader is None or not 0 < number <= len(evidence) or not self._reader.may_read(evidence[number - 1]):
+            raise HTTPException(404, f"There are no lines around line {number} of the evidence of {id_}.")
+        event = evidence[number - 1]
+        return HTMLResponse(around_page(revisions[-1], event, self._reader.neighbours(event), self._clock(), desk))
 
     def incident_json(self, request: Request, _desk: Desk) -> Response:
         """Answer with an incident as JSON."""

@@ -10,9 +10,12 @@ from msgspec import Struct, field
 
 from engine.acting import as_shown, handling_of
 from engine.model.acts import ActKind
+from engine.model.considered import ConsideredRule
 from engine.model.incidents import Incident
 from engine.model.links import LineLinks, Link, LinkTargets
 from engine.model.notifications import ReceiverStatus
+from engine.model.past import NO_PAST, Past
+from engine.model.proof import Neighbours
 from engine.model.routes import Silence
 from engine.web.timeline import Change, timeline
 
@@ -22,7 +25,8 @@ if TYPE_CHECKING:  # a report of a scan has no store
 
 class History(Struct, frozen=True):
     """The last revision of an incident, its changes (oldest first), the status of its receivers and its links. `silences`:
-    those that were added by acts on it and have not ended."""
+    those that were added by acts on it and have not ended. `past`: the earlier incidents of its rule;
+    `considered`: the rules that are no part of it, though they matched lines about its entity in its time."""
 
     incident: Incident
     changes: tuple[Change, ...]
@@ -31,6 +35,9 @@ class History(Struct, frozen=True):
     lines: Mapping[str, LineLinks] = field(default_factory=dict)  # what leads on from a line of evidence, by event id
     query: str = ""  # what narrows the logs in Kibana to the incident
     silences: tuple[Silence, ...] = ()
+    past: Past = NO_PAST
+    considered: tuple[ConsideredRule, ...] = ()
+    around: Mapping[str, Neighbours] = field(default_factory=dict)  # of lines of evidence, by event id
 
 
 def history_of(store: Store, id: str, links: LinkTargets, at: datetime) -> History | None:
@@ -43,4 +50,14 @@ def history_of(store: Store, id: str, links: LinkTargets, at: datetime) -> Histo
     now = as_shown(revisions[-1], handling_of(acts))
     added = {act.silence for act in acts if act.kind is ActKind.SILENCE}
     silences = tuple(silence for silence in outbox.silences(at) if silence.id in added) if added else ()
-    return History(now, changes, tuple(outbox.standings(id)), links.of(now), links.of_lines(now), links.query(now), silences)
+    return History(
+        now,
+        changes,
+        standings=tuple(outbox.standings(id)),
+        links=links.of(now),
+        lines=links.of_lines(now),
+        query=links.query(now),
+        silences=silences,
+        past=store.past_of(now),
+        considered=tuple(store.considered_of(now)),
+    )

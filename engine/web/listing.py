@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from engine.errors import UsageError
 from engine.model.incidents import STATES, Incident
+from engine.model.phrases import lasting
 from engine.model.rules import SEVERITIES
 from engine.model.searches import Search
 
@@ -143,6 +144,14 @@ def list_incidents(store: Store, query: Query, now: datetime, size: int = PAGE_S
 def state(incident: Incident) -> str:
     """Return the incident's status; `pending` while it waits to be confirmed."""
     return "pending" if incident.pending else incident.status
+
+
+def duration(incident: Incident) -> str:
+    """Return how long the incident lasted by the times of its lines; empty below a second and without times."""
+    end = incident.resolved_at or incident.last_seen
+    if end is None or incident.first_seen is None or end - incident.first_seen < timedelta(seconds=1):
+        return ""
+    return lasting(end - incident.first_seen)
 
 
 def label_text(name: str, value: str) -> str:

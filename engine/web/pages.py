@@ -7,7 +7,7 @@ several lines goes through `lines`, which does the same line by line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,20 +15,25 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from msgspec import Struct
+from msgspec.structs import replace
 
+from engine.acting import sentence
 from engine.errors import DataLoss
 from engine.model.acts import SILENCE_SPANS, USUAL_SPAN, RuleStats
 from engine.model.answers import iso
-from engine.model.incidents import STATES, Incident, NotEvaluated
+from engine.model.considered import CONSIDERED_WORDS
+from engine.model.incidents import STATES, Evidence, Incident, NotEvaluated
 from engine.model.links import Link
 from engine.model.matches import Value
+from engine.model.past import NEAR_WORDS
 from engine.model.phrases import lasting, moment, named
+from engine.model.proof import Neighbours
 from engine.model.rules import SEVERITIES
 from engine.model.visible import visible
 from engine.picture import NARROW, WIDE, Mark, Picture, day_strip, describe, draw, sparkline
 from engine.web.addresses import SERVED, Addresses
 from engine.web.history import History
-from engine.web.listing import FACETS, Listing, Query, label_text, state
+from engine.web.listing import FACETS, Listing, Query, duration, label_text, state
 from engine.web.timeline import deeds
 
 STATIC = Path(__file__).parent / "static"
@@ -62,11 +67,13 @@ class IncidentView(Struct, frozen=True):
     Attributes:
         picture: its picture; None when its lines have no times.
         prefix: the beginning of all ids in it, so that several may be on one page.
+        readable: the event ids of the evidence whose neighbours a server may read.
     """
 
     history: History
     picture: Picture | None
     prefix: str = ""
+    readable: frozenset[str] = frozenset()
 
     @property
     def incident(self) -> Incident:
@@ -122,9 +129,22 @@ def list_page(
     return _page("incidents.html", site, desk=desk, **values)
 
 
-def incident_page(history: History, now: datetime, site: Addresses = SERVED, desk: Desk = NO_DESK) -> str:
-    """Return the page of one incident."""
-    return _page("incident.html", site, view=view_of(history), incident=history.incident, now=now, desk=desk)
+def incident_page(
+    history: History,
+    now: datetime,
+    site: Addresses = SERVED,
+    desk: Desk = NO_DESK,
+    readable: Callable[[Evidence], bool] = lambda _: False,
+) -> str:
+    """Return the page of one incident. `readable`: whether a server may read what stands around a line of evidence."""
+    lines = frozenset(event.event_id for event in history.incident.evidence if readable(event))
+    view = replace(view_of(history), readable=lines)
+    return _page("incident.html", site, view=view, incident=history.incident, now=now, desk=desk)
+
+
+def around_page(incident: Incident, evidence: Evidence, around: Neighbours | None, now: datetime, desk: Desk = NO_DESK) -> str:
+    """Return the page of what stands around a line of evidence; `around` is None when it could not be read."""
+    return _page("around.html", SERVED, incident=incident, event=evidence, around=around, now=now, desk=desk)
 
 
 def rules_page(stats: Sequence[RuleStats], desk: Desk = NO_DESK) -> str:
@@ -178,14 +198,6 @@ def ago(at: datetime, now: datetime) -> str:
     """Return how long ago `at` is, or how far in the future when a clock is ahead."""
     span = now - at
     return f"{lasting(span)} ago" if span >= timedelta() else f"in {lasting(-span)}"
-
-
-def duration(incident: Incident) -> str:
-    """Return how long the incident lasted by the times of its lines; empty below a second and without times."""
-    end = incident.resolved_at or incident.last_seen
-    if end is None or incident.first_seen is None or end - incident.first_seen < timedelta(seconds=1):
-        return ""
-    return lasting(end - incident.first_seen)
 
 
 def folded(text: str) -> tuple[str, str, int]:
@@ -267,6 +279,9 @@ def _environment() -> Environment:
         "severities": SEVERITIES[::-1],
         "spans": SILENCE_SPANS,
         "usual_span": USUAL_SPAN,
+        "act_sentence": sentence,
+        "near_words": NEAR_WORDS,
+        "considered_words": CONSIDERED_WORDS,
     }
     return templates
 

@@ -17,8 +17,10 @@ from msgspec.structs import asdict, replace
 from playwright.sync_api import Browser, Page, sync_playwright
 from starlette.types import ASGIApp
 
-from engine.model.incidents import Incident
+from engine.model.acts import Act, ActKind
+from engine.model.incidents import Evidence, Incident
 from engine.model.notifications import Delivery, DeliveryState, NotificationLog, Reason, Settlement
+from engine.model.proof import Neighbours
 from engine.store import Store
 from engine.store.store import BatchId
 from engine.web.access import SignedIn
@@ -58,6 +60,17 @@ def recent() -> list[Incident]:
     ]
 
 
+class Shelf:
+    """Has the same long lines around every line of evidence."""
+
+    def may_read(self, evidence: Evidence) -> bool:
+        return True
+
+    def neighbours(self, evidence: Evidence) -> Neighbours:
+        line = f"[2022-10-05 17:05:01,000] INFO {'[Log partition=orders-0, dir=/var/lib/kafka] ' * 4}(kafka.log.Log)"
+        return Neighbours((line,) * 5, (f"{line}\n\tat x.Y.z(Y.java)\n... 4 more lines",) * 5)
+
+
 @pytest.fixture(scope="session")
 def incidents() -> list[Incident]:
     return recent()
@@ -65,17 +78,29 @@ def incidents() -> list[Incident]:
 
 @pytest.fixture(scope="session")
 def address(tmp_path_factory: pytest.TempPathFactory, incidents: list[Incident]) -> Iterator[str]:
-    """Return the address of a server over these incidents, of which `kafka-ops` was told."""
+    """Return the address of a server over these incidents, of which `kafka-ops` was told; a silence has a past."""
     store = Store.open(f"sqlite:///{tmp_path_factory.mktemp('store')}/tocsin.db")
+    (silent,) = [each for each in incidents if each.rule == "broker-silent" and each.status == "open"]
+    past = [
+        moved(replace(silent, id=f"inc-past-{n}", status="open" if n == 3 else "resolved"), -timedelta(days=n))
+        for n in range(1, 6)
+    ]
     with store.batch(BatchId("query", 0)) as ledger:
-        ledger.put_incidents(incidents)
+        ledger.put_incidents([*past, *incidents])
+    for n, kind, text in (
+        (3, ActKind.NOTE, "Power supply of rack 7. The broker was up again after\nthe fuse was replaced."),
+        (3, ActKind.RESOLVE, "replaced the fuse"),
+        (1, ActKind.NOT_USEFUL, "planned work on the rack"),
+    ):
+        at = NOW - timedelta(days=n)
+        store.acts().record(Act(f"{n} {kind}", f"inc-past-{n}", kind, "mina", "page", at, text))
     for incident in incidents:
         at = (incident.first_seen or NOW) + timedelta(minutes=2)
         known = NotificationLog(incident.rule, incident.status, incident.severity, at, revision=incident.revision)
         entry = Delivery("kafka-ops", incident.id, incident.revision, Reason.OPENED, at, at, DeliveryState.DELIVERED)
         store.outbox().settle([Settlement(entry, at, known)])
     listener = listen_on("127.0.0.1", 0)
-    with serving(application(store, listener.names(), lambda: NOW), listener):
+    with serving(application(store, listener.names(), lambda: NOW, reader=Shelf()), listener):
         yield listener.address.rstrip("/")
     store.close()
 

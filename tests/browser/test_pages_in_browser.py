@@ -44,6 +44,21 @@ def test_a_page_fits_its_window_and_axe_has_nothing_to_say(
     page.context.close()
 
 
+@pytest.mark.parametrize(("width", "mode"), [(390, "dark"), (1280, "light")])
+def test_the_lines_around_a_line_fit_their_window(
+    browser: Browser, address: str, incidents: list[Incident], width: int, mode: str
+) -> None:
+    page, problems = window(browser, width, mode)
+    page.goto(address + path_of("broker-silent", incidents))
+    page.get_by_role("link", name="Lines around it").first.click()
+    page.wait_for_url(re.compile(r"/lines/1$"))
+    page.screenshot(path=SCREENSHOTS / f"around-{width}-{mode}.png")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width, "nothing is cut off on the right"
+    assert violations(page) == []
+    assert problems == []
+    page.context.close()
+
+
 def test_five_incidents_are_on_the_first_screen_of_a_telephone(page: Page, address: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(address)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from engine.acting import sentence
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.cli.output import FormatOption, OutputFormat, count, print_json
 from engine.cli.report import entity, render_incident, wrapped
@@ -22,14 +23,17 @@ from engine.dsl.quantities import duration_s
 from engine.errors import UsageError
 from engine.model.acts import Act, ActKind, ActOutcome, SilenceScope
 from engine.model.answers import incident_value
+from engine.model.considered import CONSIDERED_WORDS, ConsideredRule
 from engine.model.incidents import Incident
 from engine.model.links import LinkTargets
+from engine.model.past import NEAR_WORDS, Past, PastIncident
 from engine.model.phrases import moment
 from engine.model.visible import visible
 from engine.store import Store
 from engine.web.answers import history_value
 from engine.web.history import History, history_of
-from engine.web.listing import parse_query, state
+from engine.web.listing import duration, parse_query, state
+from engine.web.timeline import Change
 
 HELP = """\
 List the incidents of the store, show one with its timeline, and say what is done about it. ID is an incident's id or its
@@ -87,7 +91,7 @@ def list_incidents(  # noqa: PLR0913, PLR0917  (options)
 
 @app.command("show")
 def show_incident(id: IdArgument, config: ConfigOption = DEFAULT_CONFIG, format: FormatOption = OutputFormat.TEXT) -> None:
-    """Show one incident: cause, fix, proof, who has it, and its timeline."""
+    """Show one incident: cause, fix, proof, who has it, its timeline, and what people wrote about earlier ones."""
     with _store(config) as (store, links):
         history = history_of(store, store.acts().id_of(id), links, datetime.now(UTC))
     if history is None:  # removed since
@@ -96,7 +100,14 @@ def show_incident(id: IdArgument, config: ConfigOption = DEFAULT_CONFIG, format:
         print_json(history_value(history))
         return
     shown = history
-    show(lambda width: render_incident(shown.incident, width, shown.links).append(_timeline(shown, width)))
+    show(
+        lambda width: (
+            render_incident(shown.incident, width, shown.links)
+            .append(_timeline(shown, width))
+            .append(_considered(shown, width))
+            .append(_past(shown.past, width))
+        )
+    )
 
 
 @app.command("ack")
@@ -207,12 +218,50 @@ def _timeline(history: History, width: int) -> Text:
     page = Text()
     if history.incident.owner:
         page.append(f"{'Has it':<10}", "dim").append(f"{visible(history.incident.owner)}\n")
-    for number, change in enumerate(history.changes):
-        page.append(f"{'History' if number == 0 else '':<10}", "dim")
-        at = moment(change.at) if change.at else "no time"
-        via = f" ({change.via})" if change.via else ""
-        first, *rest = wrapped(f"{at}  {change.by}{via}: {change.sentence}", width - 10)
-        page.append(f"{first}\n")
-        for line in rest:
-            page.append(f"{'':<10}  {line}\n")
+    _entries(page, "History", [_change(change) for change in history.changes], width)
     return page
+
+
+def _considered(history: History, width: int) -> Text:
+    """Return the rules that were considered and are no part of the incident, as lines."""
+    page = Text()
+    _entries(page, "Not this", [_considered_line(each) for each in history.considered], width)
+    return page
+
+
+def _considered_line(each: ConsideredRule) -> str:
+    name = f"{each.incident} {each.title} [{each.rule}]" if each.incident else f"[{each.rule}]"
+    return f"{each.count:,} x {name} {entity(each.labels)}: {CONSIDERED_WORDS[each.reason]}"
+
+
+def _past(past: Past, width: int) -> Text:
+    """Return the earlier incidents of the rule and what people wrote about them, as lines."""
+    page, rest = Text(), past.total - len(past.incidents)
+    entries = [line for earlier in past.incidents for line in _earlier(earlier)]
+    _entries(page, "Before", [*entries, *([f"and {count(rest, 'more', 'more')} of this rule"] if rest else [])], width)
+    return page
+
+
+def _change(change: Change) -> str:
+    at = moment(change.at) if change.at else "no time"
+    via = f" ({change.via})" if change.via else ""
+    return f"{at}  {change.by}{via}: {change.sentence}"
+
+
+def _earlier(past: PastIncident) -> Iterator[str]:
+    incident = past.incident
+    since = moment(incident.first_seen) if incident.first_seen else "no time in its lines"
+    lasted = f", lasted {span}" if (span := duration(incident)) else ""
+    yield f"{incident.id} ({NEAR_WORDS[past.near]}) {since}{lasted}, {past.ending} {entity(incident.labels)}".rstrip()
+    yield from (f"  {act.by}: {sentence(act)}" for act in past.remarks)
+
+
+def _entries(page: Text, name: str, entries: Sequence[str], width: int) -> None:
+    """Append entries to a page, `name` before the first one; the later lines of an entry are indented."""
+    for number, entry in enumerate(entries):
+        page.append(f"{name if number == 0 else '':<10}", "dim")
+        indent = " " * (len(entry) - len(entry.lstrip()))
+        first, *rest = wrapped(entry, width - 12) or [""]
+        page.append(f"{indent}{first}\n")
+        for line in rest:
+            page.append(f"{'':<10}{indent}  {line}\n")

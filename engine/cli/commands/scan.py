@@ -134,7 +134,7 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
     else:
         show(lambda width: render_triage(answer, width))
     if html is not None:  # last: a page that cannot be written takes nothing from the report
-        _write_html(html, unshown)
+        _write_html(html, unshown, intake, plan)
     raise typer.Exit(INTERRUPTED if intake.is_stopped else _exit_code(book, intake, answer))
 
 
@@ -159,11 +159,11 @@ def _shown_in(answer: Triage, zone: ZoneInfo) -> Triage:
     return replace(answer, **shown)
 
 
-def _write_html(path: Path, answer: Triage) -> None:
+def _write_html(path: Path, answer: Triage, intake: Intake, plan: Plan) -> None:
     """Write the report as one page that needs nothing else. Raises UsageError when the file cannot be written."""
     from engine.cli.html_report import render_html  # noqa: PLC0415  (loads the templates, which other scans do not need)
 
-    page = render_html(answer, datetime.now(UTC))
+    page = render_html(answer, datetime.now(UTC), intake, plan)
     try:
         path.write_bytes(page.encode("utf-8", "backslashreplace"))
     except OSError as error:

@@ -149,3 +149,15 @@ def test_posts_are_read_in_a_folder_without_logs_only(tmp_path: Path) -> None:
     assert [*sources_of(str(tmp_path))] == [f"{tmp_path}/post.md"]
     (tmp_path / "server.log").write_text("2023-02-03 02:05:02 ERROR bad\n")
     assert [*sources_of(str(tmp_path))] == [f"{tmp_path}/server.log"]
+
+
+def test_single_files_are_read_once_more(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.log", tmp_path / "second.log"
+    first.write_bytes(b"one\n")
+    second.write_bytes(b"two\n")
+    intake = Intake([str(first), str(second)], {})
+    assert read(intake) == [(str(first), b"one"), (str(second), b"two")]
+    assert [(chunk.source_id, chunk.data) for chunk in intake.chunks_from({str(second)})] == [(str(second), b"two\n")]
+    second.unlink()
+    assert list(intake.chunks_from({str(second)})) == []
+    assert intake.refused == []

@@ -124,6 +124,7 @@ def test_what_rules_said_of_entities_is_kept_alert_by_alert(tmp_path: Path, rule
 
 
 VERSION_8 = """
+DROP INDEX incidents_by_rule;
 DROP INDEX incidents_listed;
 ALTER TABLE incidents DROP COLUMN began;
 ALTER TABLE incidents DROP COLUMN "count";
@@ -164,6 +165,15 @@ def test_incidents_from_before_people_could_act_are_acted_on_like_others(tmp_pat
     store.close()
     Store.open(f"sqlite:///{tmp_path}/new.db").close()
     assert shape(url) == shape(f"sqlite:///{tmp_path}/new.db")
+
+
+def test_a_store_of_version_9_gets_the_index_of_rules_in_each_database(address: str) -> None:
+    with closing(Store.open(address)) as store, store._begin() as connection:
+        connection.exec_driver_sql("DROP INDEX incidents_by_rule")
+        connection.exec_driver_sql("UPDATE meta SET value = '9' WHERE name = 'schema'")
+    with closing(Store.open(address)) as store, store._reading() as connection:
+        (index,) = [each for each in inspect(connection).get_indexes("incidents") if each["name"] == "incidents_by_rule"]
+    assert index["column_names"] == ["rule", "number", "state", "scope", "id"]
 
 
 LATER_STEPS = ("CREATE TABLE later (name TEXT NOT NULL)", {"sqlite": "SELECT 1", "postgresql": "SELECT 1::bigint"})

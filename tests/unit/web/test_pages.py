@@ -15,7 +15,14 @@ from starlette.testclient import TestClient
 from engine.cli.answer import document
 from engine.cli.triage import Triage
 from engine.errors import DataLoss
-from engine.model.incidents import AlertCourse, Evidence, Incident, NotEvaluated, RenderedStep, Symptom
+from engine.model.incidents import (
+    AlertCourse,
+    Evidence,
+    Incident,
+    NotEvaluated,
+    RenderedStep,
+    Symptom,
+)
 from engine.model.links import Kibana, LinkTargets
 from engine.model.notifications import Delivery, DeliveryState, NotificationLog, Reason, Settlement
 from engine.store import Store

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from engine.cli.main import main
+from engine.model.incidents import Alert, Verdict
 from engine.store import Store
 from engine.store.store import BatchId
-from tests.unit.cli.incidents import AT, incident
+from tests.unit.cli.incidents import AT, TOO_LARGE, incident
 
 CONFIG = "sources:\n  - {type: files, paths: [a.log]}\nstore: sqlite:///./tocsin.db\n"
 Run = Callable[..., tuple[int, str, str]]
@@ -26,7 +27,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     with store.batch(BatchId("query", 0)) as ledger:
         ledger.put_incidents(
             [
-                incident(id="inc-abc1"),
+                incident(id="inc-abc1", alerts=(TOO_LARGE.key,)),
                 incident(id="inc-abd2", severity="low", title="Größe\x1b[31m überschritten"),
                 incident(id="inc-xyz3", status="resolved", why="quiet", resolved_at=AT),
             ]
@@ -119,3 +120,28 @@ def test_the_name_is_that_of_the_user_of_the_machine(run: Run, monkeypatch: pyte
     monkeypatch.setenv("LOGNAME", "operator")
     run("ack", "abc")
     assert value(run, "show", "abc")["owner"] == "operator"
+
+
+def test_an_incident_is_shown_with_earlier_ones_and_what_people_wrote(run: Run) -> None:
+    run("note", "inc-abc1", "raised the limit", "--by", "mina\x1b")
+    run("resolve", "inc-abc1", "--why", "sent again", "--by", "jun")
+    code, out, _ = run("show", "inc-abd2")
+    assert code == 0
+    assert "\x1b" not in out
+    first, *_, note, why = out[out.index("Before") :].splitlines()
+    assert first.startswith("Before    inc-abc1 (same entity) 2023-02-03 02:05:02 UTC, lasted ")
+    assert (note.strip(), why.strip()) == ("mina\\x1b: raised the limit", "jun: resolved: sent again")
+    past = value(run, "show", "inc-abd2")["past"]
+    assert [remark["text"] for remark in past["incidents"][0]["remarks"]] == ["raised the limit", "sent again"]
+
+
+def test_an_incident_is_shown_with_what_else_was_considered(run: Run, tmp_path: Path) -> None:
+    key = ("default", "worker-slow", TOO_LARGE.key[2])
+    store = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
+    with store.batch(BatchId("query", 1)) as ledger:
+        ledger.put_findings([Verdict(key, (Alert(key, "firing", "info", AT, AT, AT, 3, True),))], (), (), ())
+    store.close()
+    _, out, _ = run("show", "inc-abd2")
+    (line,) = [line for line in out.splitlines() if "worker-slow" in line]
+    assert line.startswith("Not this  3 x [worker-slow] connector=cdc-source task=0: it only informs")
+    assert [each["reason"] for each in value(run, "show", "inc-abd2")["considered"]] == ["informs"]

@@ -345,6 +345,16 @@ def test_a_report_as_one_page_needs_nothing_else(log: Path, tmp_path: Path, caps
     assert "<link" not in text and "url(http" not in text and "@import" not in text
 
 
+def test_the_report_has_the_lines_around_its_evidence_without_secrets(log: Path, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    log.write_bytes(b"[2023-02-03 02:05:01,000] INFO token=hunter2hunter2 <b> (x)\n" + log.read_bytes())
+    main(["scan", str(log), "--html", str(page)])
+    text = page.read_text(encoding="utf-8")
+    (around, *_) = re.findall(r'<pre class="around".*?</pre>', text, re.DOTALL)
+    assert "02:05:01,000] INFO token=[redacted] &lt;b&gt; (x)\n" in around
+    assert "<strong>" in around and "hunter2" not in text
+
+
 def test_every_mark_of_the_page_leads_to_something_on_it(log: Path, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     main(["scan", str(log), "--html", str(page)])
