@@ -28,12 +28,25 @@ from engine.model.acts import (
 from engine.model.incidents import AlertCourse, Incident
 from engine.model.phrases import moment
 from engine.model.routes import LabelMatcher, Silence
+from engine.model.words import worded
 
 IN_FLIGHT = timedelta(minutes=2)  # lines that were written before an act may arrive that much later than those before them
 _SILENCE_ID = 8  # characters
 _LOGS_DECIDE = frozenset(("merged", "retracted"))
 _ON_RETRACTED = frozenset((ActKind.NOTE, ActKind.USEFUL, ActKind.NOT_USEFUL))
 _STATES = {ActKind.ACKNOWLEDGE: "acknowledged", ActKind.RESOLVE: "resolved", ActKind.REOPEN: "open"}
+_DONE = {
+    ActKind.ACKNOWLEDGE: worded("acknowledged"),
+    ActKind.RESOLVE: worded("resolved"),
+    ActKind.REOPEN: worded("reopened"),
+    ActKind.USEFUL: worded("called useful"),
+    ActKind.NOT_USEFUL: worded("called not useful"),
+}
+_SILENCED = {
+    SilenceScope.INCIDENT: worded("silenced"),
+    SilenceScope.RULE: worded("silenced with its rule"),
+    SilenceScope.ENTITY: worded("silenced with its entity"),
+}
 _UNNAMED = frozenset(("cluster",))  # labels of an entity that do not tell it from the rest of its cluster
 
 
@@ -85,7 +98,8 @@ def as_shown(incident: Incident, handling: Handling | None) -> Incident:
         return replace(incident, handling=in_force)
     if in_force.state == "acknowledged" and incident.status == "resolved":
         return replace(incident, handling=in_force)
-    why = f"by {in_force.by}: {in_force.why}" if in_force.why else f"by {in_force.by}"
+    by, reason = in_force.by, in_force.why
+    why = worded("by {person}: {text}", person=by, text=reason) if reason else worded("by {person}", person=by)
     resolved_at = in_force.at if in_force.state == "resolved" else None
     return replace(incident, status=in_force.state, why=why, resolved_at=resolved_at, handling=in_force)
 
@@ -129,50 +143,48 @@ def silence_of(act: Act, incident: Incident) -> Silence | None:
 
 def sentence(act: Act) -> str:
     """Return what was done, in words that follow the name of the person: `acknowledged`."""
-    why = f": {act.text}" if act.text else ""
     if act.kind is ActKind.NOTE:
         return act.text
+    return worded("{what}: {text}", what=_what(act), text=act.text) if act.text else _what(act)
+
+
+def _what(act: Act) -> str:
     if act.kind is ActKind.ASSIGN:
-        return f"assigned to {act.assignee}{why}" if act.assignee else f"taken from whoever had it{why}"
+        return worded("assigned to {person}", person=act.assignee) if act.assignee else worded("taken from whoever had it")
     if act.kind is ActKind.SILENCE:
-        until = f" until {moment(act.until)}" if act.until else ""
-        about = {SilenceScope.INCIDENT: "", SilenceScope.RULE: " with its rule", SilenceScope.ENTITY: " with its entity"}
-        return f"silenced{about[act.scope]}{until}{why}"
-    words = {
-        ActKind.ACKNOWLEDGE: "acknowledged",
-        ActKind.RESOLVE: "resolved",
-        ActKind.REOPEN: "reopened",
-        ActKind.UNSILENCE: f"ended the silence {act.silence}",
-        ActKind.USEFUL: "called useful",
-        ActKind.NOT_USEFUL: "called not useful",
-    }
-    return f"{words[act.kind]}{why}"
+        what = _SILENCED[act.scope]
+        return worded("{what} until {time}", what=what, time=moment(act.until)) if act.until else what
+    if act.kind is ActKind.UNSILENCE:
+        return worded("ended the silence {id}", id=act.silence)
+    return _DONE[act.kind]
 
 
 def _problem(act: Act, incident: Incident) -> str:
     """Return why an act cannot be done; empty when it can."""
     if not act.by.strip():
-        return "who does it is not known"
+        return worded("who does it is not known")
     if max(map(len, (act.by, act.account, act.assignee))) > MOST_NAME:
-        return f"a name has more than {MOST_NAME} characters"
+        return worded("a name has more than {number} characters", number=MOST_NAME)
     if len(act.text) > MOST_TEXT:
-        return f"the text has more than {MOST_TEXT:,} characters"
+        return worded("the text has more than {number:,} characters", number=MOST_TEXT)
     if incident.status == "retracted" and act.kind not in _ON_RETRACTED:
-        return "it was taken back: later lines contradict it"
+        return worded("it was taken back: later lines contradict it")
     if incident.pending and act.kind in (ActKind.RESOLVE, ActKind.REOPEN):
-        return "it is not confirmed yet, and nobody was told of it"
+        return worded("it is not confirmed yet, and nobody was told of it")
     if act.kind is ActKind.NOTE and not act.text.strip():
-        return "the note is empty"
+        return worded("the note is empty")
     if act.kind is ActKind.ACKNOWLEDGE and incident.status == "resolved":
-        return f"it is resolved ({incident.why}); reopen it first" if incident.why else "it is resolved; reopen it first"
+        if not incident.why:
+            return worded("it is resolved; reopen it first")
+        return worded("it is resolved ({why}); reopen it first", why=incident.why)
     return _problem_of_silence(act, incident) if act.kind is ActKind.SILENCE else ""
 
 
 def _problem_of_silence(act: Act, incident: Incident) -> str:
     if act.until is None or act.until <= act.at:
-        return "a silence ends later than it begins"
+        return worded("a silence ends later than it begins")
     if not _matchers(act.scope, incident):
-        return "its entity is its whole cluster; silence the incident or its rule"
+        return worded("its entity is its whole cluster; silence the incident or its rule")
     return ""
 
 
@@ -180,13 +192,14 @@ def _repetition(act: Act, incident: Incident) -> str:
     """Return why an act changes nothing; empty when it changes something."""
     handling, state = incident.handling or NO_HANDLING, _STATES.get(act.kind)
     if state is not None and incident.status == state:
-        who = f" ({incident.why})" if incident.why and state != "open" else ""
-        return f"it is {state} already{who}"
+        if not incident.why or state == "open":
+            return worded("it is {status} already", status=state)
+        return worded("it is {status} already ({why})", status=state, why=incident.why)
     if act.kind is ActKind.ASSIGN and act.assignee == handling.owner:
-        return f"{act.assignee} has it already" if act.assignee else "nobody has it"
+        return worded("{person} has it already", person=act.assignee) if act.assignee else worded("nobody has it")
     is_useful = {ActKind.USEFUL: True, ActKind.NOT_USEFUL: False}.get(act.kind)
     if is_useful is not None and handling.useful is is_useful and not act.text:
-        return "it was called that already"
+        return worded("it was called that already")
     return ""
 
 

@@ -146,8 +146,8 @@ def _earlier_labels(marks: Mapping[str, str]) -> AlertLabels | None:
 
 def _annotations(notification: Notification) -> Mapping[str, str]:
     """Return the passages of an incident by name; steps of the fix and lines of proof are joined."""
-    annotations = {"summary": headline(notification.incident)}
-    for passage in fitting(outline(notification), _MOST_CHARACTERS):
+    annotations = {"summary": headline(notification.incident, notification.words)}
+    for passage in fitting(outline(notification), _MOST_CHARACTERS, notification.words):
         name = {"Cause": "description"}.get(passage.name, passage.name.split(" ")[0].lower())
         content = "\n".join(part for part in (passage.text, passage.code) if part)
         annotations[name] = f"{annotations[name]}\n{content}" if name in annotations else content

@@ -30,6 +30,7 @@ from engine.model.links import Link
 from engine.model.notifications import DeliveryState, Notification, Receipt
 from engine.model.outlines import Passage, fitting, headline, outline, plain
 from engine.model.visible import visible
+from engine.model.words import Words
 from engine.posting import failed
 
 if TYPE_CHECKING:
@@ -132,8 +133,9 @@ def email_message(notification: Notification, sender: str, recipients: Sequence[
     message["Auto-Submitted"], message["X-Auto-Response-Suppress"] = "auto-generated", "All"
     if incident.severity in _URGENT and incident.status == "open":
         message["Importance"] = "high"
-    title, passages = headline(incident), fitting(outline(notification), _MOST_CHARACTERS)
-    links = "\n".join(f"{link.title}: {link.url}" for link in notification.links)
+    words = notification.words
+    title, passages = headline(incident, words), fitting(outline(notification), _MOST_CHARACTERS, words)
+    links = "\n".join(f"{words(link.title)}: {link.url}" for link in notification.links)
     message.set_content("\n\n".join(part for part in (title, plain(passages), links, _footnote(notification)) if part) + "\n")
     message.add_alternative(_html(notification, title, passages), subtype="html")
     return message
@@ -230,7 +232,9 @@ def _footnote(notification: Notification) -> str:
 def _html(notification: Notification, title: str, passages: Sequence[Passage]) -> str:
     parts = [f"<h2 style='font-size:18px'>{escape(title)}</h2>"]
     parts += [_passage(passage) for passage in passages]
-    parts += [f"<p>{' · '.join(_anchor(link) for link in notification.links)}</p>"] if notification.links else []
+    parts += (
+        [f"<p>{' · '.join(_anchor(link, notification.words) for link in notification.links)}</p>"] if notification.links else []
+    )
     parts.append(f"<p style='color:#6b7280;font-size:12px'>{escape(_footnote(notification))}</p>")
     body = "\n".join(parts)
     return f"<html><body style='font-family:sans-serif;font-size:14px;max-width:46em'>\n{body}\n</body></html>\n"
@@ -239,8 +243,8 @@ def _html(notification: Notification, title: str, passages: Sequence[Passage]) -
 def _passage(passage: Passage) -> str:
     style = "background:#f3f4f6;padding:8px;white-space:pre-wrap;word-break:break-word"
     code = f"<pre style='{style}'>{escape(passage.code)}</pre>" if passage.code else ""
-    return f"<p><b>{escape(passage.name)}</b>&ensp;{escape(passage.text)}</p>{code}"
+    return f"<p><b>{escape(passage.heading)}</b>&ensp;{escape(passage.text)}</p>{code}"
 
 
-def _anchor(link: Link) -> str:
-    return f"<a href='{escape(link.url, quote=True)}'>{escape(link.title)}</a>"
+def _anchor(link: Link, words: Words) -> str:
+    return f"<a href='{escape(link.url, quote=True)}'>{escape(words(link.title))}</a>"

@@ -102,17 +102,17 @@ def _event(notification: Notification, action: str, routing_key: str) -> Mapping
     if action != "trigger":
         return event
     payload: dict[str, Any] = {
-        "summary": headline(incident)[:_MOST_SUMMARY],
+        "summary": headline(incident, notification.words)[:_MOST_SUMMARY],
         "source": visible(named(incident.labels)) or incident.component,
         "severity": _SEVERITIES.get(incident.severity, "warning"),
         "component": incident.component,
         "group": visible(incident.labels.get("cluster", "default")),
         "class": incident.rule,
-        "custom_details": _details(fitting(outline(notification), _MOST_DETAILS)),
+        "custom_details": _details(fitting(outline(notification), _MOST_DETAILS, notification.words)),
     }
     if incident.first_seen is not None:
         payload["timestamp"] = iso(incident.first_seen)
-    links = [{"href": link.url, "text": link.title} for link in notification.links]
+    links = [{"href": link.url, "text": notification.words(link.title)} for link in notification.links]
     page = {"client_url": links[0]["href"]} if links else {}
     return {**event, "payload": payload, "links": links, "client": "tocsin", **page}
 

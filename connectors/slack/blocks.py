@@ -14,12 +14,15 @@ from engine.model.incidents import Incident
 from engine.model.links import Link
 from engine.model.phrases import moment
 from engine.model.visible import visible
+from engine.model.words import ENGLISH, Words, marked
 
 MOST_IN_PIECE = 2_500  # characters of prose or code in one block; longer text is divided
 _LONGEST_LINE_LINK = 1_000  # characters of an address beside a line of evidence: they count for the whole message
 ACTIONS = "tocsin-act"  # begins the id of a row of buttons that act
-_ACTS = {ActKind.ACKNOWLEDGE: "Acknowledge", ActKind.SILENCE: "Silence 2 h", ActKind.RESOLVE: "Resolve"}
-_BUTTONS = {"incident": "Page", "incidents": "Page", "kibana": "Logs"}
+_ACTS = dict(
+    zip((ActKind.ACKNOWLEDGE, ActKind.SILENCE, ActKind.RESOLVE), marked("Acknowledge", "Silence 2 h", "Resolve"), strict=True)
+)
+_BUTTONS = dict(zip(("incident", "incidents", "kibana"), marked("Page", "Page", "Logs"), strict=True))
 
 
 def header(text: str) -> SlackBlock:
@@ -43,13 +46,13 @@ def word(text: str, bold: bool = False) -> SlackBlock:
     return {"type": "text", "text": text or " ", **({"style": {"bold": True}} if bold else {})}
 
 
-def time(at: datetime) -> SlackBlock:
+def time(at: datetime, words: Words = ENGLISH) -> SlackBlock:
     """Return an element that shows a time in the zone of each reader."""
-    shown_as = "{date_short_pretty} at {time_secs}"
+    shown_as = words("{date_short_pretty} at {time_secs}")
     return {"type": "date", "timestamp": int(at.timestamp()), "format": shown_as, "fallback": moment(at)}
 
 
-def named_prose(name: str, text: str, links: Sequence[Link] = ()) -> Iterator[SlackBlock]:
+def named_prose(name: str, text: str, links: Sequence[Link] = (), words: Words = ENGLISH) -> Iterator[SlackBlock]:
     """Yield paragraphs with all of `text`: the first starts with `name` in bold and ends with the first of `links` that is
     short. Nothing when there is no text."""
     for number, piece in enumerate(_pieces(visible(text))):
@@ -57,7 +60,7 @@ def named_prose(name: str, text: str, links: Sequence[Link] = ()) -> Iterator[Sl
             yield paragraph([word(piece)])
             continue
         short_links = [link for link in links if len(link.url) <= _LONGEST_LINE_LINK][:1]
-        more = [part for x in short_links for part in (word("  "), {"type": "link", "url": x.url, "text": x.title})]
+        more = [part for x in short_links for part in (word("  "), {"type": "link", "url": x.url, "text": words(x.title)})]
         yield paragraph([word(f"{name}  ", bold=True), word(piece), *more])
 
 
@@ -80,14 +83,14 @@ def addresses(name: str, urls: Iterable[str]) -> Iterator[SlackBlock]:
         yield paragraph([word(f"{name}  ", bold=True), {"type": "link", "url": url}])
 
 
-def buttons(links: Iterable[Link], acting: Incident | None = None) -> Iterator[SlackBlock]:
+def buttons(links: Iterable[Link], acting: Incident | None = None, words: Words = ENGLISH) -> Iterator[SlackBlock]:
     """Yield a row of buttons: those that act on `acting`, if given, and those that open `links`; an address too long for Slack
     gets none, the incident's page has it. The id of the row names the edition that the message shows."""
-    row = [_button(link) for link in links if link.kind in _BUTTONS and len(link.url) <= MOST_IN_LINK]
+    row = [_button(link, words) for link in links if link.kind in _BUTTONS and len(link.url) <= MOST_IN_LINK]
     block_id = f"{ACTIONS}:{acting.id}:{acting.edition}" if acting is not None else ""
     if acting is not None and len(block_id) <= MOST_IN_ID:
         kinds = [kind for kind in _ACTS if not (kind is ActKind.ACKNOWLEDGE and acting.status == "acknowledged")]
-        yield {"type": "actions", "block_id": block_id, "elements": [*map(_act_button, kinds), *row]}
+        yield {"type": "actions", "block_id": block_id, "elements": [*(_act_button(kind, words) for kind in kinds), *row]}
     elif row:
         yield {"type": "actions", "elements": row}
 
@@ -97,14 +100,14 @@ def footnote(text: str) -> SlackBlock:
     return {"type": "context", "elements": [{"type": "plain_text", "text": text, "emoji": False}]}
 
 
-def _button(link: Link) -> SlackBlock:
-    title = {"type": "plain_text", "text": _BUTTONS[link.kind]}
+def _button(link: Link, words: Words) -> SlackBlock:
+    title = {"type": "plain_text", "text": words(_BUTTONS[link.kind])}
     return {"type": "button", "action_id": f"open-{link.kind}", "text": title, "url": link.url}
 
 
-def _act_button(kind: ActKind) -> SlackBlock:
+def _act_button(kind: ActKind, words: Words) -> SlackBlock:
     style = {"style": "primary"} if kind is ActKind.ACKNOWLEDGE else {}
-    return {"type": "button", "action_id": kind.value, "text": {"type": "plain_text", "text": _ACTS[kind]}, **style}
+    return {"type": "button", "action_id": kind.value, "text": {"type": "plain_text", "text": words(_ACTS[kind])}, **style}
 
 
 def _pieces(text: str) -> list[str]:

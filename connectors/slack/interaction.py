@@ -18,13 +18,12 @@ from msgspec.structs import replace
 from connectors.slack.blocks import ACTIONS
 from connectors.slack.limits import SlackBlock
 from engine.model.acts import MOST_TEXT, SILENCE_SPANS, USUAL_SPAN, Act, ActKind, SilenceScope
+from engine.model.words import ENGLISH, Words, marked
 
 VIA = "slack"
-_SCOPES = {
-    SilenceScope.INCIDENT: "this incident",
-    SilenceScope.RULE: "its rule in its cluster",
-    SilenceScope.ENTITY: "its entity, whatever the rule",
-}
+_SCOPE_WORDS = marked("this incident", "its rule in its cluster", "its entity, whatever the rule")
+_SCOPES = dict(zip((SilenceScope.INCIDENT, SilenceScope.RULE, SilenceScope.ENTITY), _SCOPE_WORDS, strict=True))
+_TITLES = {True: marked("Silence the incident", "Silence"), False: marked("Resolve the incident", "Resolve")}
 _WHY, _SPAN, _SCOPE = "why", "span", "scope"
 
 
@@ -70,26 +69,26 @@ def clicked(click: Click, now: datetime) -> Act:
     return Act(key, click.incident, ActKind(click.action), click.user.name, VIA, now, account=click.user.id)
 
 
-def form(click: Click) -> Mapping[str, Any]:
+def form(click: Click, words: Words = ENGLISH) -> Mapping[str, Any]:
     """Return the form (a modal view) of a click on Silence or Resolve."""
     is_silence = click.action == ActKind.SILENCE.value
-    blocks = [_why()]
+    blocks = [_why(words)]
     if is_silence:
-        spans = [(words, words) for words in SILENCE_SPANS]
-        scopes = [(scope.value, words) for scope, words in _SCOPES.items()]
+        spans = [(span, words.sentence(span)) for span in SILENCE_SPANS]
+        scopes = [(scope.value, words(text)) for scope, text in _SCOPES.items()]
         blocks = [
-            _choice(_SPAN, "For", spans, USUAL_SPAN),
-            _choice(_SCOPE, "What", scopes, SilenceScope.INCIDENT.value),
-            _why(),
+            _choice(_SPAN, words("For"), spans, USUAL_SPAN),
+            _choice(_SCOPE, words("What"), scopes, SilenceScope.INCIDENT.value),
+            _why(words),
         ]
-    verb = "Silence" if is_silence else "Resolve"
+    title, verb = map(words, _TITLES[is_silence])
     return {
         "type": "modal",
         "callback_id": click.action,
         "private_metadata": json.dumps({"incident": click.incident, "channel": click.channel}),
-        "title": _plain(f"{verb} the incident"),
+        "title": _plain(title),
         "submit": _plain(verb),
-        "close": _plain("Cancel"),
+        "close": _plain(words("Cancel")),
         "blocks": blocks,
     }
 
@@ -126,13 +125,13 @@ def _key(*parts: str) -> str:
     return f"slack/{sha256(chr(0).join(parts).encode('utf-8', 'replace')).hexdigest()[:32]}"
 
 
-def _why() -> SlackBlock:
+def _why(words: Words) -> SlackBlock:
     entry = {"type": "plain_text_input", "action_id": _WHY, "multiline": False, "max_length": 500}
-    return {"type": "input", "block_id": _WHY, "optional": True, "label": _plain("Why"), "element": entry}
+    return {"type": "input", "block_id": _WHY, "optional": True, "label": _plain(words("Why")), "element": entry}
 
 
 def _choice(name: str, label: str, options: list[tuple[str, str]], initial: str) -> SlackBlock:
-    rows = [{"text": _plain(words), "value": value} for value, words in options]
+    rows = [{"text": _plain(text), "value": value} for value, text in options]
     first = next(row for row in rows if row["value"] == initial)
     select = {"type": "static_select", "action_id": name, "options": rows, "initial_option": first}
     return {"type": "input", "block_id": name, "label": _plain(label), "element": select}

@@ -236,7 +236,13 @@ class _DeliverySession:
     def _parent(self) -> Message:
         notification = self._notification
         has_buttons = self._has_buttons and notification.reason is not Reason.TEST
-        return parent(notification.incident, notification.links, notification.members, has_buttons=has_buttons)
+        return parent(
+            notification.incident,
+            notification.links,
+            notification.members,
+            has_buttons=has_buttons,
+            words=notification.words,
+        )
 
     def _edit(self, ts: str, message: Message, metadata: Mapping[str, Any]) -> bool:
         """Edit a message of the channel; return False when it is deleted or can no longer be edited."""
@@ -291,11 +297,11 @@ class _DeliverySession:
     def _put_details(self) -> None:
         """Bring the details in the thread up to date: post those that are missing, edit those that have changed."""
         incident = self._notification.incident
-        pages = details(incident, self._notification.lines)
+        pages = details(incident, self._notification.lines, self._notification.words)
         if incident.status == "merged":
             return
         timestamps, fingerprints = self.marks.get("details", "").split(), self.marks.get("shown", "").split()
-        pages += [Message("No more details", [])] * (len(timestamps) - len(pages))
+        pages += [Message(self._notification.words("No more details"), [])] * (len(timestamps) - len(pages))
         for number, page in enumerate(pages):
             fingerprint = sha256(msgpack.encode(page)).hexdigest()[:12]
             if fingerprints[number : number + 1] == [fingerprint]:

@@ -32,6 +32,7 @@ from connectors.slack.message import escaped
 from engine.errors import TocsinError, UnknownIncident
 from engine.model.acts import ActKind, ActOutcome
 from engine.model.addresses import may_carry_secrets
+from engine.model.words import ENGLISH, Words
 from engine.ports import ActAnswer, ActDesk, Say
 
 RETRY_FIRST_S, RETRY_LONGEST_S = 5.0, 300.0
@@ -61,6 +62,7 @@ class SlackSocket:
         app_token: with the scope connections:write.
         desk: where acts are recorded.
         say: takes a sentence about a connection that fails or an interaction that could not be recorded.
+        words: those of forms and answers.
     """
 
     def __init__(
@@ -70,7 +72,9 @@ class SlackSocket:
         desk: ActDesk,
         say: Say,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        words: Words = ENGLISH,
     ) -> None:
+        self._words = words
         self._client, self._desk, self._say, self._now = client, desk, say, now
         self._socket = _LocalSocket(app_token, logger=_SILENT, web_client=client, ping_interval=5)
         self._socket.socket_mode_request_listeners.append(self._on_request)
@@ -90,7 +94,7 @@ class SlackSocket:
     def answer(self, kind: str, payload: Payload) -> InteractionAnswer:
         """Do what an interaction asks for. Raises StoreError when it could not be recorded."""
         if kind == "slash_commands":
-            return InteractionAnswer(answer_command(Command(payload, self._now()), self._desk))
+            return InteractionAnswer(answer_command(Command(payload, self._now()), self._desk, self._words))
         if kind == "interactive" and payload.get("type") == "view_submission":
             return self._submitted(payload)
         click = click_of(payload) if kind == "interactive" and payload.get("type") == "block_actions" else None
@@ -99,7 +103,7 @@ class SlackSocket:
         if click.action in _FORMS:
             return InteractionAnswer(form_of=click)
         try:
-            problem = _problem(self._desk.record(clicked(click, self._now())))
+            problem = _problem(self._desk.record(clicked(click, self._now())), self._words)
         except UnknownIncident as error:
             problem = str(error)
         return InteractionAnswer(whisper=(click.channel, click.user.id, problem) if problem else None)
@@ -109,7 +113,7 @@ class SlackSocket:
         if act is None:
             return InteractionAnswer()
         try:
-            problem = _problem(self._desk.record(act))
+            problem = _problem(self._desk.record(act), self._words)
         except UnknownIncident as error:
             problem = str(error)
         errors = {payload["view"]["blocks"][-1]["block_id"]: problem[:150]}
@@ -125,7 +129,7 @@ class SlackSocket:
         socket.send_socket_mode_response(SocketModeResponse(request.envelope_id, payload))
         try:
             if answer.form_of is not None:
-                self._client.views_open(trigger_id=answer.form_of.trigger, view=dict(form(answer.form_of)))
+                self._client.views_open(trigger_id=answer.form_of.trigger, view=dict(form(answer.form_of, self._words)))
             if answer.whisper is not None:
                 channel, user, text = answer.whisper
                 self._client.chat_postEphemeral(channel=channel, user=user, text=escaped(text))
@@ -170,17 +174,18 @@ class _LocalSocket(SocketModeClient):
         return url
 
 
-def open_socket(token: str, app_token: str, base_url: str, desk: ActDesk, say: Say) -> SlackSocket:
+def open_socket(token: str, app_token: str, base_url: str, desk: ActDesk, say: Say, words: Words = ENGLISH) -> SlackSocket:
     """Return the socket of an app, which is not connected yet."""
-    return SlackSocket(StrictClient(token=token, base_url=base_url, retry_handlers=[]), app_token, desk, say)
+    client = StrictClient(token=token, base_url=base_url, retry_handlers=[])
+    return SlackSocket(client, app_token, desk, say, words=words)
 
 
-def _problem(answer: ActAnswer) -> str:
+def _problem(answer: ActAnswer, words: Words) -> str:
     """Return why an act had no effect; empty when it had one, or is the same as one before whose effect lasts."""
     if answer.decision.outcome is not ActOutcome.DONE:
-        return f"Nothing was changed: {answer.decision.sentence}"
+        return words("Nothing was changed: {why}", why=words.sentence(answer.decision.sentence))
     is_outdated = answer.is_repeated and answer.decision.sentence == "acknowledged" and answer.incident.status == "open"
-    return "Nothing was changed: you did that before, and the incident has changed since" if is_outdated else ""
+    return words("Nothing was changed: you did that before, and the incident has changed since") if is_outdated else ""
 
 
 def _reason(error: Exception) -> str:

@@ -16,6 +16,7 @@ from engine.model.notifications import DIGEST_HEADINGS, STORM_RULE
 from engine.model.phrases import named
 from engine.model.proof import distinct_events, is_stack_frame
 from engine.model.visible import visible
+from engine.model.words import ENGLISH, Words
 
 MOST_IN_TITLE, MOST_IN_WHERE, MOST_IN_CAUSE, MOST_IN_STEP, MOST_IN_COMMAND = 146, 140, 260, 160, 300
 MOST_PROOF, MOST_IN_PROOF, LEAST_IN_PROOF = 2, 200, 40
@@ -58,9 +59,9 @@ class Summary(Struct, frozen=True):
     room: int = 0
 
 
-def summary(incident: Incident) -> Summary:
+def summary(incident: Incident, words: Words = ENGLISH) -> Summary:
     """Return what the message of `incident` shows; of one that is over only its title."""
-    title, why = whole_or_cut(incident.title, MOST_IN_TITLE), whole_or_cut(incident.why, MOST_IN_WHY)
+    title, why = whole_or_cut(incident.title, MOST_IN_TITLE), whole_or_cut(words.sentence(incident.why), MOST_IN_WHY)
     where, first = visible(named(incident.labels)), incident.fix[0] if incident.fix else RenderedStep("")
     if is_over(incident):
         return Summary(
@@ -73,7 +74,7 @@ def summary(incident: Incident) -> Summary:
         opening(first.do, MOST_IN_STEP),
         why,
         _command(first),
-        explains=_explains(incident),
+        explains=_explains(incident, words),
     )
     shown = (chosen.title.shown, chosen.where.shown, chosen.cause.shown, chosen.step.shown, chosen.command)
     budget = MOST_SHOWN - _FRAMING - sum(map(len, shown))
@@ -111,11 +112,6 @@ def codes(step: RenderedStep) -> list[str]:
     return [code for code in ("\n".join(step.assignments), *files, step.run) if code.strip()]
 
 
-def remark(step: RenderedStep) -> str:
-    """Return where a step is done, and whether it changes anything: ` (topic, changes state)`, or nothing."""
-    return f" ({visible(step.remark)})" if step.remark else ""
-
-
 def member_line(symptom: Symptom) -> str:
     """Return a symptom, or a member of a digest, as one line."""
     return visible(f"{symptom.count:,} x {symptom.title or symptom.rule} {named(symptom.labels)}".strip())
@@ -127,11 +123,12 @@ def _command(step: RenderedStep) -> str:
     return next((lines for code in candidates if len(lines := visible_lines(code)) <= MOST_IN_COMMAND), "")
 
 
-def _explains(incident: Incident) -> str:
+def _explains(incident: Incident, words: Words) -> str:
     if not incident.symptoms or incident.rule in DIGEST_HEADINGS:
         return ""
     lines, kinds = sum(symptom.count for symptom in incident.symptoms), len({symptom.rule for symptom in incident.symptoms})
-    return f"Explains {lines:,} {'line' if lines == 1 else 'lines'} of {kinds:,} {'kind' if kinds == 1 else 'kinds'}"
+    number = words.counted("{number:,} line", "{number:,} lines", lines)
+    return words("Explains {lines} of {kinds}", lines=number, kinds=words.counted("{number:,} kind", "{number:,} kinds", kinds))
 
 
 def _members(symptoms: Iterable[Symptom], budget: int) -> tuple[str, ...]:

@@ -14,20 +14,21 @@ from engine.model.incidents import Incident
 from engine.model.links import Link
 from engine.model.phrases import named
 from engine.model.visible import visible
+from engine.model.words import ENGLISH, Words, marked
 
 MOST_SHOWN_ROWS, MOST_IN_CELL = 20, 90
-_HEADINGS = ("State", "Incident", "Since")
+_HEADINGS = marked("State", "Incident", "Since")
 _EMOJI = {"critical": "🔴", "high": "🟠", "medium": "🟡", "low": "🔵", "info": "⚪"}
 
 
-def table(members: Sequence[Incident], links: Iterable[Link], budget: int) -> Iterator[SlackBlock]:
+def table(members: Sequence[Incident], links: Iterable[Link], budget: int, words: Words = ENGLISH) -> Iterator[SlackBlock]:
     """Yield the table of `members` with at most `budget` characters, and a remark on those that have no room; nothing without
     members. A row leads to the page of its incident where there are pages."""
     pages = next((link.url for link in links if link.kind == "incidents"), "")
     is_one_kind = len({member.rule for member in members}) == 1
-    rows = [[_cell([word(heading, bold=True)]) for heading in _HEADINGS]]
+    rows = [[_cell([word(words(heading), bold=True)]) for heading in _HEADINGS]]
     for member in members[:MOST_SHOWN_ROWS]:
-        row = _row(member, pages, is_one_kind)
+        row = _row(member, pages, is_one_kind, words)
         budget -= shown_characters(row)
         if budget < 0:
             break
@@ -35,7 +36,7 @@ def table(members: Sequence[Incident], links: Iterable[Link], budget: int) -> It
     if len(rows) > 1:
         yield {"type": "table", "rows": rows, "column_settings": [{"is_wrapped": True}, {"is_wrapped": True}]}
     if more := len(members) - (len(rows) - 1):
-        yield paragraph([word(f"and {more:,} more in the thread")])
+        yield paragraph([word(words("and {number:,} more in the thread", number=more))])
 
 
 def sample_table() -> SlackBlock:
@@ -50,19 +51,19 @@ def table_lines(block: Mapping[str, Any]) -> Iterator[str]:
         yield " | ".join("".join(str(part.get("text", part.get("fallback", ""))) for part in cell) for cell in parts)
 
 
-def _row(member: Incident, pages: str, is_one_kind: bool) -> list[SlackBlock]:
-    state = member.severity if member.status == "open" else member.status
+def _row(member: Incident, pages: str, is_one_kind: bool, words: Words) -> list[SlackBlock]:
+    state = words(member.severity if member.status == "open" else member.status)
     emoji = _EMOJI.get(member.severity, "⚪") if member.status in ("open", "acknowledged") else "✅"
     where = named({name: value for name, value in member.labels.items() if name != "cluster"})
     title = cut(visible((where if is_one_kind else f"{member.title} {where}").strip() or member.title), MOST_IN_CELL)
     link = {"type": "link", "url": f"{pages}incidents/{member.id}", "text": title} if pages else word(title)
-    return [_cell([word(f"{emoji} {state}")]), _cell([link]), _cell([_since(member)])]
+    return [_cell([word(f"{emoji} {state}")]), _cell([link]), _cell([_since(member, words)])]
 
 
-def _since(member: Incident) -> SlackBlock:
+def _since(member: Incident, words: Words) -> SlackBlock:
     at = member.first_seen
     if at is None:
-        return word("no time")
+        return word(words("no time"))
     return {"type": "date", "timestamp": int(at.timestamp()), "format": "{time_secs}", "fallback": f"{at:%H:%M:%S} UTC"}
 
 

@@ -78,14 +78,14 @@ def open_webhook_receiver(url: str) -> SlackWebhookReceiver:
 def _message(notification: Notification) -> Message:
     """Return the message of the incident with as much of its details as fits, as there is no thread; or its headline, what has
     changed and the first step of the fix."""
-    incident = notification.incident
+    incident, words = notification.incident, notification.words
     news = change(notification, "Fix" if notification.news else "")
-    whole = parent(incident, notification.links, notification.members)
+    whole = parent(incident, notification.links, notification.members, words=words)
     if is_over(incident):
         return whole
     if notification.reason not in _WHOLE and news is not None:
         return Message(f"{whole.text}: {news.text}", [whole.blocks[0], *news.blocks])
-    parts = (block for page in details(incident, notification.lines) for block in page.blocks)
+    parts = (block for page in details(incident, notification.lines, words) for block in page.blocks)
     (blocks, *_), omissions = paged([*whole.blocks, *whole.barred, *parts], 1)
-    remarks = [paragraph([word(f"{omissions:,} more parts did not fit in here.")])] if omissions else []
+    remarks = [paragraph([word(words("{number:,} more parts did not fit in here.", number=omissions))])] if omissions else []
     return replace(whole, barred=[*blocks[len(whole.blocks) :], *remarks])

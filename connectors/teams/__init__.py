@@ -20,7 +20,6 @@ from engine.errors import UsageError
 from engine.model.addresses import may_carry_secrets
 from engine.model.incidents import QUIET, Incident
 from engine.model.inspections import Inspection
-from engine.model.links import Link
 from engine.model.notifications import Notification, Receipt
 from engine.model.outlines import Passage, fitting, headline, outline
 from engine.posting import inspected, is_page, json_request, posted
@@ -77,14 +76,14 @@ def message(notification: Notification) -> Mapping[str, Any]:
         passages = tuple(passage for passage in passages if passage.name in _BRIEF)
     budget = _MOST_CHARACTERS
     while True:
-        value = _message(notification.incident, fitting(passages, budget), notification.links)
+        value = _message(notification.incident, fitting(passages, budget, notification.words), notification)
         if not budget or len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")) <= MOST_BYTES:
             return value
         budget //= 2
 
 
-def _message(incident: Incident, passages: Sequence[Passage], links: Sequence[Link]) -> Mapping[str, Any]:
-    title = headline(incident)[:_MOST_TITLE]
+def _message(incident: Incident, passages: Sequence[Passage], notification: Notification) -> Mapping[str, Any]:
+    title, links = headline(incident, notification.words)[:_MOST_TITLE], notification.links
     heading = _text_run(title, weight="Bolder", size="Medium", color=_colour(incident))
     body = [_rich([heading]), *(part for passage in passages for part in _passage(passage))]
     card: CardElement = {
@@ -96,7 +95,9 @@ def _message(incident: Incident, passages: Sequence[Passage], links: Sequence[Li
         "body": body,
     }
     if links:
-        card["actions"] = [{"type": "Action.OpenUrl", "title": x.title, "url": x.url} for x in links[:_MOST_LINKS]]
+        card["actions"] = [
+            {"type": "Action.OpenUrl", "title": notification.words(x.title), "url": x.url} for x in links[:_MOST_LINKS]
+        ]
     return {"type": "message", "attachments": [{"contentType": _CARD, "contentUrl": None, "content": card}]}
 
 
@@ -107,7 +108,7 @@ def _colour(incident: Incident) -> str:
 
 
 def _passage(passage: Passage) -> list[CardElement]:
-    parts = [_rich([_text_run(f"{passage.name}  ", weight="Bolder"), _text_run(passage.text or " ")])]
+    parts = [_rich([_text_run(f"{passage.heading}  ", weight="Bolder"), _text_run(passage.text or " ")])]
     if passage.code:
         lines = [_rich([_text_run(line or " ", fontType="Monospace")], spacing="None") for line in passage.code.split("\n")]
         parts.append({"type": "Container", "style": "emphasis", "items": lines})

@@ -38,6 +38,8 @@ USES = {
     "notify_storm": ("notify_storm", SettingUse.NOTIFIER),
     "receivers": ("receivers", SettingUse.NOTIFIER),
     "fallbacks": ("receivers", SettingUse.NOTIFIER),
+    "languages": ("receivers", SettingUse.NOTIFIER),
+    "plan_languages": ("receivers", SettingUse.PLAN),
     "store": ("store", SettingUse.RESTART),
     "retention_s": ("retention", SettingUse.RESTART),
     "redaction": ("redact", SettingUse.PLAN),

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from engine.config import Settings, SlackSettings
+from engine.language import words_of
 from engine.model.acts import Act
 from engine.model.incidents import Incident
 from engine.model.searches import Search
+from engine.model.words import ENGLISH
 from engine.ports import ActAnswer, Receiver, Say
 from engine.secrets import revealed
 from engine.store import Store
@@ -51,7 +53,8 @@ def listening_to_people(
     for app_token, receiver in tokens.items():
         from connectors.slack import open_socket  # noqa: PLC0415 - the package is optional
 
-        sockets.append(open_socket(revealed(receiver.token), app_token, receiver.base_url, StoreDesk(store, acted), say))
+        words, desk = words_of(settings.languages.get(receiver.name, ENGLISH.language)), StoreDesk(store, acted)
+        sockets.append(open_socket(revealed(receiver.token), app_token, receiver.base_url, desk, say, words))
     for socket in sockets:
         socket.start()
     try:

@@ -13,6 +13,7 @@ from engine.cli.terminal import show
 from engine.clock import SteadyClock
 from engine.config import Settings
 from engine.deliver import DeliveryNotice, Notifier, NotifierStandby, Policy, on_a_thread
+from engine.language import words_of
 from engine.model.notifications import DeliveryState, Notification, Reason
 from engine.ports import Receiver, Say
 from engine.store import Store
@@ -58,6 +59,7 @@ def policy_of(settings: Settings, receivers: Mapping[str, Receiver], once: bool)
         records,
         frozenset(name for name, receiver in receivers.items() if receiver.gathers),
         settings.notify_storm,
+        {name: words_of(language) for name, language in settings.languages.items()},
     )
 
 

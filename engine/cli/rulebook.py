@@ -70,7 +70,9 @@ def configured_plan(settings: Settings) -> Plan:
     paths = configured_rule_paths(settings)
     plan = with_layouts(not_empty(load_cached(paths, overrides=settings.overrides), paths))
     with_speakers(plan, (source.labels for source in settings.sources))
-    return replace(plan, context={**plan.context, **settings.context}, redaction=settings.redaction)
+    context, languages = {**plan.context, **settings.context}, settings.plan_languages
+    hash_ = "+".join((plan.hash, *languages))  # incidents are composed anew when a language is added
+    return replace(plan, context=context, redaction=settings.redaction, languages=languages, hash=hash_)
 
 
 def not_empty(plan: Plan, paths: Sequence[Path]) -> Plan:

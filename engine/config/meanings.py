@@ -211,6 +211,7 @@ MEANINGS: Mapping[str, Mapping[str, Described]] = {
     "ReceiverEntry": {
         "name": ("Its name in routes.", "kafka-ops"),
         "fallback": ("The receiver that is notified when this one refuses.", "pager"),
+        "language": ("The language of its messages: en, if not given, or ko.", "ko"),
         "terminal": ("Prints to the terminal.", "{}"),
         "slack": ("A Slack channel.", '{channel: "#kafka-ops", token: "env:SLACK_BOT_TOKEN"}'),
         "webhook": ("An address that JSON is posted to.", '{url: "https://pager.example/in"}'),

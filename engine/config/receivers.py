@@ -25,7 +25,9 @@ from engine.config.protocols import (
 from engine.config.secrets import Address, ProtectedAddress, SecretText, placed, placed_address
 from engine.dsl.codes import Code
 from engine.dsl.report import did_you_mean
-from engine.dsl.schema import Duration, Strict, Text
+from engine.dsl.schema import Duration, Strict, Text, one_of
+from engine.language import LANGUAGES
+from engine.model.words import ENGLISH
 from engine.secrets import Secret
 
 RECEIVER_TYPES = ("terminal", "slack", "webhook", "elasticsearch", "pagerduty", "alertmanager", "email", "teams")
@@ -177,6 +179,7 @@ class ReceiverEntry(Strict):
 
     name: Text
     fallback: Text | None = None
+    language: Annotated[str, one_of(LANGUAGES)] = ENGLISH.language
     terminal: TerminalEntry | None = None
     slack: SlackEntry | None = None
     webhook: WebhookEntry | None = None
@@ -192,7 +195,7 @@ class ReceiverEntry(Strict):
         if not isinstance(value, dict):
             return value
         types = [key for key in RECEIVER_TYPES if key in value]
-        others = sorted(value.keys() - {"name", "fallback", *RECEIVER_TYPES})
+        others = sorted(value.keys() - {"name", "fallback", "language", *RECEIVER_TYPES})
         if not types and others:
             raise finding_error(
                 Code.NOT_ONE_OF, f"`{others[0]}` is not a type of receiver", did_you_mean(others[0], RECEIVER_TYPES)

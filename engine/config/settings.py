@@ -47,6 +47,7 @@ from engine.model.links import ESQL, LinkTargets
 from engine.model.records import AHEAD_LABEL, EARLIEST_LABEL, NOBODY, SPEAKS_FOR, TIMEZONE_LABEL, Labels
 from engine.model.redaction import Redaction
 from engine.model.routes import Route
+from engine.model.words import ENGLISH
 from engine.store_address import StoreAddress
 
 BUILTIN = "builtin"
@@ -118,6 +119,8 @@ class Settings(Struct, frozen=True):
     notify_max_age_s: float | None  # None: the command decides; 0: no limit
     receivers: tuple[ReceiverSettings, ...]
     fallbacks: Mapping[str, str]  # receiver -> the one that is notified when it refuses; without circles
+    languages: Mapping[str, str]  # receiver -> its language, of those that do not get English
+    plan_languages: tuple[str, ...]  # all of these languages, sorted
     store: StoreAddress
     retention_s: float  # how long incidents are stored after they are over; 0: for ever
     redaction: Redaction
@@ -258,6 +261,10 @@ def _fallbacks(config: ConfigFile) -> Mapping[str, str]:
     return {receiver.name: receiver.fallback for receiver in config.receivers if receiver.fallback is not None}
 
 
+def _languages(config: ConfigFile) -> Mapping[str, str]:
+    return {receiver.name: receiver.language for receiver in config.receivers if receiver.language != ENGLISH.language}
+
+
 def _circle(name: str, fallbacks: Mapping[str, str]) -> list[str]:
     """Return the chain of fallbacks from `name` back to it; empty when it does not lead back."""
     chain = [name]
@@ -306,6 +313,8 @@ def _settings(config: ConfigFile, folder: Path, overrides: Mapping[str, Override
         notify_max_age_s=config.notify_max_age,
         receivers=receivers,
         fallbacks=_fallbacks(config),
+        languages=(languages := _languages(config)),
+        plan_languages=tuple(sorted({*languages.values()})),
         store=store,
         retention_s=config.retention,
         redaction=redaction_of(config.redact),

@@ -16,6 +16,7 @@ from engine.correlate.crowd import Border, Crowd
 from engine.correlate.entities import Entity
 from engine.model.incidents import OTHERS, Alert
 from engine.model.rules import Clear, Rule
+from engine.model.words import worded
 
 MOST_ENTITIES = 5000  # of one rule in one scope
 MOST_PLACES = 20_000  # group keys of all these entities, and of entities with signals of an end
@@ -193,5 +194,6 @@ def aggregated(alert: Alert, rule: Rule, beyond: int) -> Alert:
     """Return the alert that entities share: without captures that name one of them, and with their number in `why`."""
     named = {*rule.entity, *rule.entity.values()}
     captures = {name: capture for name, capture in alert.captures.items() if name not in named}
-    why = f"about {beyond:,} entities together: more than {MOST_ENTITIES:,} of one rule are not kept apart"
-    return replace(alert, captures=captures, why=f"{why}; {alert.why}" if alert.why else why)
+    numbers = {"number": beyond, "most": MOST_ENTITIES}
+    why = worded("about {number:,} entities together: more than {most:,} of one rule are not kept apart", **numbers)
+    return replace(alert, captures=captures, why=worded("{why}; {further}", why=why, further=alert.why) if alert.why else why)

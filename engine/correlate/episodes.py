@@ -16,6 +16,7 @@ from msgspec import Struct
 from engine.correlate.entries import Entry
 from engine.model.incidents import QUIET
 from engine.model.rules import Clear
+from engine.model.words import worded
 
 Signal = tuple[datetime, str]  # time and rule of a match that ends an episode
 
@@ -149,4 +150,4 @@ def _signalled(last: datetime, signals: Sequence[Signal], clear: Clear) -> Endin
     if position == len(signals):
         return None
     at, rule_id = signals[position]
-    return Ending(at, max(at, last + timedelta(seconds=clear.quiet_s)), f"{rule_id} seen")
+    return Ending(at, max(at, last + timedelta(seconds=clear.quiet_s)), worded("{rule} seen", rule=rule_id))

@@ -21,10 +21,11 @@ from engine.correlate.tables import ValueCell
 from engine.model.incidents import Alert, AlertKey, Evidence, HeartbeatRun, Verdict
 from engine.model.matches import Match
 from engine.model.rules import Absence, Component, Rule
+from engine.model.words import worded
 
 RHYTHM_BEFORE = timedelta(hours=1)
 MOST_RHYTHMS = 12  # members
-NEVER_HEARD = "declared, but nothing was ever read from it"
+NEVER_HEARD = worded("declared, but nothing was ever read from it")
 
 OpenSilence = tuple[str, datetime]  # member, since when
 

@@ -15,6 +15,7 @@ from engine.correlate.tables import RunsTable
 from engine.model.incidents import Alert, AlertKey, Verdict
 from engine.model.matches import Match
 from engine.model.rules import Correlation
+from engine.model.words import worded
 
 
 class Pauses(KeyedState):
@@ -54,5 +55,5 @@ class Pauses(KeyedState):
     def _alert(self, key: AlertKey, pause: Ends[Occurrence]) -> Alert:
         """Return the alert of a pause; its count is 1, its captures are those of the matches at its two ends."""
         before, after = pause
-        alert = Alert(key, "resolved", self.rule.severity, before.at, after.at, after.at, 1, True, why="seen again")
+        alert = Alert(key, "resolved", self.rule.severity, before.at, after.at, after.at, 1, True, why=worded("seen again"))
         return described(alert, tally((before, after)))

@@ -10,13 +10,14 @@ from msgspec import Struct
 
 from engine.correlate.spans import Gap, Spans
 from engine.model.rules import Absence, Sooner
+from engine.model.words import worded
 
 WITNESSES = 2  # other members that must go on
 CRITICAL_AFTER = timedelta(minutes=3)
 
-PLANNED = "planned stop, not back"
-ENDED = "no line since; or its log was collected earlier"
-COMPLAINED = "others cannot reach it"
+PLANNED = worded("planned stop, not back")
+ENDED = worded("no line since; or its log was collected earlier")
+COMPLAINED = worded("others cannot reach it")
 
 
 class Pause(Struct, frozen=True):

@@ -21,6 +21,7 @@ from engine.deliver.refreshing import Refresher
 from engine.deliver.resuming import is_expired
 from engine.model.links import LinkTargets
 from engine.model.notifications import Delivery, DeliveryState, Notification, Reason, Receipt, Settlement
+from engine.model.prose import localised
 from engine.ports import Receiver
 from engine.route import Candidate, is_minor, notification_log, overflow, storm_keys, storming, urgency
 from engine.route.floods import SINGLES_S
@@ -209,6 +210,7 @@ class Dispatch:
         last_at = log.at if log is not None else None
         attempted = (incident, entry.reason, entry.news, entry.marks, entry.unsure_since, last_at)
         notification = Notification(*attempted, changes=changes, members=members)
+        notification = localised(notification, planner.policy.words_of(entry.receiver))
         notification = with_links(notification, planner.policy.links, is_digest=digest is not None)
         self.in_flight.start(
             rate_limit_key,

@@ -14,6 +14,7 @@ from engine.model.links import NO_LINKS, LinkTargets
 from engine.model.notifications import Delivery, DeliveryState, NotificationLog, Reason
 from engine.model.phrases import lasting, moment
 from engine.model.routes import Route, Silence, Timings
+from engine.model.words import ENGLISH, Words
 from engine.route import (
     NOTHING,
     Decision,
@@ -45,7 +46,7 @@ class Policy(Struct, frozen=True):
     targets of links in messages. `max_age_s`: an incident that is older when first seen is notified in a digest only; 0: no
     limit. `fallbacks`: receiver -> the one that is notified when it refuses, without circles. `records`: receivers that keep a
     record of every incident. `gatherers`: receivers to which a storm, more than `storm_size` new incidents (0: no limit), is
-    one message.
+    one message. `words`: of the receivers that do not get English.
     """
 
     tree: Route
@@ -58,6 +59,11 @@ class Policy(Struct, frozen=True):
     records: frozenset[str] = field(default_factory=frozenset)
     gatherers: frozenset[str] = field(default_factory=frozenset)
     storm_size: int = 0
+    words: Mapping[str, Words] = field(default_factory=dict)
+
+    def words_of(self, receiver: str) -> Words:
+        """Return the words of a receiver in its language."""
+        return self.words.get(receiver, ENGLISH)
 
     def targets(
         self, incident: Incident, notified: Iterable[str], refuses: Callable[[str], bool] = lambda receiver: False

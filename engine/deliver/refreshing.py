@@ -10,6 +10,7 @@ from engine.deliver.in_flight import InFlightSet, Refresh, receiver_key
 from engine.deliver.planner import Planner
 from engine.deliver.receipts import presentable
 from engine.model.notifications import DeliveryState, Notification, Reason, Receipt
+from engine.model.prose import localised
 from engine.ports import ForgetfulReceiver, Receiver
 
 
@@ -31,9 +32,9 @@ class Refresher:
             if not isinstance(receiver, ForgetfulReceiver) or self._due.get(name, now) > now or self._in_flight.holds(key):
                 continue
             self._due[name] = now + timedelta(seconds=receiver.refresh_s)
-            links = planner.policy.links
+            links, words = planner.policy.links, planner.policy.words_of(name)
             notifications = [
-                Notification(incident, Reason.REPEATED, marks=log.marks, links=links.of(incident))
+                localised(Notification(incident, Reason.REPEATED, marks=log.marks, links=links.of(incident)), words)
                 for incident, log in planner.reported(name)
             ]
             if notifications:

@@ -14,6 +14,7 @@ from engine.dsl.schema import CaseEntry, ClearEntry, EscalateEntry, ExplainsEntr
 from engine.dsl.signs import signs_of_detection
 from engine.dsl.symbols import SymbolTable, entity_of
 from engine.dsl.templates import CONTEXT, EMPTY, expression, template
+from engine.dsl.translations import TRANSLATED, translated_loc
 from engine.model.expressions import Expression, names
 from engine.model.rules import (
     Case,
@@ -98,7 +99,7 @@ def _rule(draft: Draft, symbols: SymbolTable, clear_s: float) -> Rule:
     scope = _WhenScope({**CONTEXT, **visible}, symbols.items(draft.id), frozenset(symbols.captures(draft.id)))
     return Rule(
         id=file.id,
-        title=_text(draft, ["title"], visible),
+        title=_prose(draft, ["title"], visible),
         status=file.status,
         severity=file.severity,
         component=file.component,
@@ -139,11 +140,11 @@ def _runbook(draft: Draft, visible: Mapping[str, str], scope: _WhenScope) -> Run
     if entry is None:
         return Runbook(EMPTY, EMPTY)
     return Runbook(
-        cause=_text(draft, ["runbook", "cause"], visible),
-        impact=_text(draft, ["runbook", "impact"], visible),
+        cause=_prose(draft, ["runbook", "cause"], visible),
+        impact=_prose(draft, ["runbook", "impact"], visible),
         fix=_fix(draft, entry.fix, visible, scope),
         verify=_texts(draft, ["runbook", "verify"], len(entry.verify), visible, command=True),
-        next_checks=_texts(draft, ["runbook", "next_checks"], len(entry.next_checks), visible),
+        next_checks=tuple(_prose(draft, ["runbook", "next_checks", n], visible) for n in range(len(entry.next_checks))),
         references=tuple(entry.references),
         cases=_cases(draft, entry.cases, visible, scope),
     )
@@ -154,9 +155,9 @@ def _cases(draft: Draft, entries: Sequence[CaseEntry], visible: Mapping[str, str
     return tuple(
         Case(
             when,
-            cause=_text(draft, [*at, index, "cause"], visible),
-            title=_text(draft, [*at, index, "title"], visible) if entries[index].title else None,
-            impact=_text(draft, [*at, index, "impact"], visible) if entries[index].impact else None,
+            cause=_prose(draft, [*at, index, "cause"], visible),
+            title=_prose(draft, [*at, index, "title"], visible) if entries[index].title else None,
+            impact=_prose(draft, [*at, index, "impact"], visible) if entries[index].impact else None,
         )
         for index, when in _conditions(draft, at, entries, scope)
     )
@@ -171,7 +172,7 @@ def _fix(draft: Draft, steps: Sequence[StepEntry], visible: Mapping[str, str], s
 def _step(draft: Draft, index: int, entry: StepEntry, visible: Mapping[str, str], scope: _WhenScope) -> Step:
     at: list[str | int] = ["runbook", "fix", index]
     return Step(
-        do=_text(draft, [*at, "do"], visible),
+        do=_prose(draft, [*at, "do"], visible),
         where=entry.where or "",
         set=_settings(draft, [*at, "set"], entry.set, visible),
         also=_settings(draft, [*at, "also"], entry.also, visible),
@@ -195,6 +196,13 @@ def _text(draft: Draft, loc: Loc, visible: Mapping[str, str], command: bool = Fa
     return template(node, draft.report, visible, command) if isinstance(node, TextNode) else EMPTY
 
 
+def _prose(draft: Draft, loc: Loc, visible: Mapping[str, str]) -> Template:
+    """Return the template at `loc` with its translations."""
+    translations = {language: _text(draft, translated_loc(loc, language), visible) for language in TRANSLATED}
+    parts = {language: translation.parts for language, translation in translations.items() if translation is not EMPTY}
+    return Template(_text(draft, loc, visible).parts, parts)
+
+
 def _escalations(draft: Draft, scope: _WhenScope) -> tuple[Escalation, ...]:
     steps = draft.file.escalate
     lasting = replace(scope, types={**scope.types, "lasting": "num"})
@@ -205,7 +213,7 @@ def _escalations(draft: Draft, scope: _WhenScope) -> tuple[Escalation, ...]:
 def _told_as(draft: Draft, visible: Mapping[str, str], scope: _WhenScope) -> tuple[ToldAs, ...]:
     entries = draft.file.told_as
     return tuple(
-        ToldAs(entries[index].rule, when, _text(draft, ["told_as", index, "title"], visible))
+        ToldAs(entries[index].rule, when, _prose(draft, ["told_as", index, "title"], visible))
         for index, when in _conditions(draft, ["told_as"], entries, scope)
     )
 

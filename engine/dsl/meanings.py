@@ -30,6 +30,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "reopen_window": "The same entity again within this time is the same incident; 1 h if not given.",
         "labels": "Fixed labels, to route by.",
         "runbook": "Cause, impact and fix for the reader of an alert; needed unless the severity is `info`.",
+        "ko": "The title in Korean. `ko` stands beside each text of a rule: a receiver with `language: ko` shows it.",
         "tests": "Log texts on which the rule fires, and near misses on which it stays silent.",
         "replaces": "Former ids of this rule: an override of one of them still applies.",
         "related": "Ids of rules to read next.",
@@ -69,12 +70,26 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "rule": "The rule whose id and severity the incident takes.",
         "when": "An expression over all captures of the incident's alerts, symptoms included.",
         "title": "The title of the incident then; a template. Cause and fix stay those of the root's rule.",
+        "ko": "The title in Korean.",
+    },
+    "TitleTranslation": {"title": "The title in Korean: a template with the same holes."},
+    "CaseTranslation": {
+        "cause": "The cause in Korean.",
+        "title": "The title in Korean.",
+        "impact": "The impact in Korean.",
+    },
+    "StepTranslation": {"do": "What to do, in Korean: a template with the same holes."},
+    "RunbookTranslation": {
+        "cause": "The cause in Korean: a template with the same holes.",
+        "impact": "The impact in Korean: a template with the same holes.",
+        "next_checks": "The checks in Korean, as many as the English ones.",
     },
     "CaseEntry": {
         "when": "An expression over the captures.",
         "cause": "Why this happens then; a template.",
         "title": "The title then, if it differs; a template.",
         "impact": "What stops working then, if it differs; a template.",
+        "ko": "The same in Korean.",
     },
     "StepEntry": {
         "do": "What to do, in words; a template.",
@@ -85,6 +100,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "run": "A command as a list of arguments; templates, no pipes.",
         "changes_state": "Write true where the command or setting changes anything.",
         "when": "An expression over the captures; the step is left out where it is false for all captured values.",
+        "ko": "The same in Korean.",
     },
     "RunbookEntry": {
         "cause": "Why this happens; a template.",
@@ -94,6 +110,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "verify": "One command that shows that it is over.",
         "next_checks": "What to look at next, in words; templates.",
         "references": "Addresses of documentation.",
+        "ko": "The same in Korean.",
     },
     "TestEntry": {
         "log": "The text of one log.",

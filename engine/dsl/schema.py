@@ -44,7 +44,9 @@ def _scalar(parse: Callable[[str], T], code: Code, kind: str, example: str, writ
     return BeforeValidator(convert, json_schema_input_type=written)
 
 
-def _one_of(words: Sequence[str]) -> BeforeValidator:
+def one_of(words: Sequence[str]) -> BeforeValidator:
+    """Return the validator of a word that is one of `words`."""
+
     def check(value: Any) -> Any:
         if value not in words:
             text = value if isinstance(value, str) else "a list or a map"
@@ -101,7 +103,7 @@ Versions = Annotated[
         Annotated[str, Field(pattern=rf"^\s*{_BOUND}\s*(,\s*{_BOUND}\s*)*$")],
     ),
 ]
-Severity = Annotated[str, _one_of(SEVERITIES)]
+Severity = Annotated[str, one_of(SEVERITIES)]
 RuleId = Annotated[str, BeforeValidator(_valid_id, json_schema_input_type=Annotated[str, Field(pattern=_ID)])]
 Text = Annotated[str, BeforeValidator(_not_empty, json_schema_input_type=Annotated[str, Field(min_length=1)])]
 Keys = Annotated[dict[str, str], BeforeValidator(_as_map, json_schema_input_type=list[str] | dict[str, str])]
@@ -156,25 +158,47 @@ class EscalateEntry(Strict):
     when: Text
 
 
+class TitleTranslation(Strict):
+    """`ko` of a rule, or of `told_as`: the same in Korean."""
+
+    title: Text
+
+
 class ToldAsEntry(Strict):
     """`told_as`: a rule whose id and severity the incident takes when more is known."""
 
     rule: RuleId
     when: Text
     title: Text
+    ko: TitleTranslation | None = None
+
+
+class StepTranslation(Strict):
+    """`ko` of a step: the same in Korean."""
+
+    do: Text
 
 
 class StepEntry(Strict):
     """`runbook.fix`: one step."""
 
     do: Text
-    where: Annotated[str, _one_of(PLACES)] | None = None
+    where: Annotated[str, one_of(PLACES)] | None = None
     set: dict[str, str] = {}
     also: dict[str, str] = {}
     file: dict[str, str] = {}
     run: list[str] = []
     changes_state: Flag = False
     when: Text | None = None
+    ko: StepTranslation | None = None
+
+
+class CaseTranslation(Strict):
+    """`ko` of a case: the same in Korean."""
+
+    cause: Text | None = None
+    title: Text | None = None
+    impact: Text | None = None
 
 
 class CaseEntry(Strict):
@@ -184,6 +208,15 @@ class CaseEntry(Strict):
     cause: Text
     title: Text | None = None
     impact: Text | None = None
+    ko: CaseTranslation | None = None
+
+
+class RunbookTranslation(Strict):
+    """`ko` of a runbook: the same in Korean."""
+
+    cause: Text | None = None
+    impact: Text | None = None
+    next_checks: list[Text] = []
 
 
 class RunbookEntry(Strict):
@@ -196,6 +229,7 @@ class RunbookEntry(Strict):
     verify: list[str] = []
     next_checks: list[Text] = []
     references: list[Text] = []
+    ko: RunbookTranslation | None = None
 
 
 class TestEntry(Strict):
@@ -235,7 +269,7 @@ class StopEntry(Strict):
 class CorrelationEntry(Strict):
     """`correlation`: a rule over matches and time."""
 
-    type: Annotated[str, _one_of(CORRELATION_TYPES)]
+    type: Annotated[str, one_of(CORRELATION_TYPES)]
     rules: list[RuleId] = []
     group_by: Keys = Field(default={"cluster": "cluster"}, alias="group-by")
     timespan: Text | None = None
@@ -254,9 +288,9 @@ class RuleFile(Strict):
 
     id: RuleId
     title: Text
-    status: Annotated[str, _one_of(STATUSES)] = "experimental"
+    status: Annotated[str, one_of(STATUSES)] = "experimental"
     severity: Severity
-    component: Annotated[str, _one_of(COMPONENTS)]
+    component: Annotated[str, one_of(COMPONENTS)]
     versions: Versions = ()
     speaker: list[RuleId] = []
     not_during: list[RuleId] = []
@@ -274,6 +308,7 @@ class RuleFile(Strict):
     reopen_window: Duration = 3600.0
     labels: dict[str, str] = {}
     runbook: RunbookEntry | None = None
+    ko: TitleTranslation | None = None
     tests: list[TestEntry] = []
     related: list[RuleId] = []
     replaces: list[RuleId] = []
@@ -321,7 +356,7 @@ class DialectFile(Strict):
     spells: dict[str, Text] = {}
     names: dict[str, Text] = {}
     absent: dict[str, Text] = {}
-    where: Annotated[str, _one_of(PLACES)] | None = None
+    where: Annotated[str, one_of(PLACES)] | None = None
     commands: dict[str, Text] = {}
     absent_commands: dict[str, Text] = {}
     examples: list[Text] = Field(min_length=1)
@@ -335,7 +370,7 @@ class FormatFile(Strict):
     name: RuleId
     rank: Count = 100
     header: Text
-    time: Annotated[str, _one_of(TIME_LAYOUTS)] = "iso"
+    time: Annotated[str, one_of(TIME_LAYOUTS)] = "iso"
     level: str = ""
     labels: dict[str, str] = {}
     carries: list[RuleId] = []

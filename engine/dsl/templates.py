@@ -65,6 +65,15 @@ def template(node: TextNode, report: Report, types: Mapping[str, str], command: 
     return Template(_merged(parts))
 
 
+def holes(text: str) -> frozenset[str]:
+    """Return what the holes of a template name, without the words that replace a missing value."""
+    matches = (match for match in _HOLE.finditer(text) if match[0][0] == "{")
+    return frozenset(
+        "|".join([match["name"] or match["expression"].strip(), match["unit"] or "", match["others"] or ""])
+        for match in matches
+    )
+
+
 def outline(text: str) -> str:
     """Return the text of a template for a list of rules: `{name|instead}` shortened to `{name}`."""
     return _HOLE.sub(lambda match: f"{{{match['name']}}}" if match["instead"] is not None else match[0], text)

@@ -6,15 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.incident import render
 from engine.incident.alert_groups import AlertGroup
 from engine.incident.course import courses, rhythms
 from engine.incident.links import is_of_others
-from engine.model.expressions import HELD_ITEMS, Result, evaluate
+from engine.model.expressions import HELD_ITEMS, LANGUAGE, Result, evaluate
 from engine.model.incidents import QUIET, Alert, Capture, Evidence, Incident, Roster, Symptom
 from engine.model.matches import Value
+from engine.model.prose import prose_of
 from engine.model.rules import SEVERITIES, Plan, Rule
+from engine.model.words import worded
 
 MAX_VALUES = 10
 MAX_EVIDENCE = 8
@@ -27,15 +30,33 @@ _NUMBERS = ("first", "last", "min", "max", "sum")
 
 
 class IncidentContext(Struct, frozen=True):
-    """The context of a composed incident besides its alerts: the rules by id, and the roster of the scope."""
+    """The context of a composed incident besides its alerts: the rules by id, the roster of the scope, and the language of its
+    texts; empty: English."""
 
     plan: Plan
     rules: Mapping[str, Rule]
     roster: Roster
+    language: str = ""
 
 
 def compose(group: AlertGroup, context: IncidentContext, incident_id: str) -> Incident:
-    """Return the incident of a group; its revision is 0 and its evidence is not looked up yet."""
+    """Return the incident of a group with its texts in all languages of the plan; its revision is 0 and its evidence is not
+    looked up yet."""
+    incident = _composed(group, context, incident_id)
+    translations = {
+        language: _translation(incident, _composed(group, replace(context, language=language), incident_id))
+        for language in context.plan.languages
+    }
+    return replace(incident, translations=translations) if translations else incident
+
+
+def _translation(incident: Incident, translated: Incident) -> dict[str, str]:
+    """Return the texts of `translated` by those of `incident`, without those that are equal."""
+    pairs = zip(prose_of(incident), prose_of(translated), strict=True)
+    return {english: text for english, text in pairs if english != text}
+
+
+def _composed(group: AlertGroup, context: IncidentContext, incident_id: str) -> Incident:
     root, rule = group.root, context.rules[group.root.key[1]]
     stage = context.rules[group.stages[-1].key[1]] if group.stages else rule
     symptoms = _symptoms(group, context)
@@ -120,12 +141,14 @@ def evidence_in_order(ids: Sequence[str], evidence: Mapping[str, Evidence]) -> t
 
 
 def _title(root: Alert, title: str) -> str:
-    return f"Others, not kept apart: {title}" if is_of_others(root.key) else title
+    return worded("Others, not kept apart: {title}", title=title) if is_of_others(root.key) else title
 
 
 def _cause(text: render.RunbookText, stage_text: render.RunbookText, environment: Mapping[str, Result]) -> str:
     cause = render.prose(text.cause, environment)
-    return cause if stage_text is text else f"{cause} Then: {render.prose(stage_text.cause, environment)}"
+    if stage_text is text:
+        return cause
+    return worded("{cause} Then: {following}", cause=cause, following=render.prose(stage_text.cause, environment))
 
 
 def _severities(group: AlertGroup) -> Iterator[str]:
@@ -164,7 +187,7 @@ def _bounded(symptoms: tuple[Symptom, ...]) -> tuple[Symptom, ...]:
     summed = (
         Symptom(
             rule_id,
-            f"{len(alike):,} others such as: {alike[0].title}",
+            worded("{number:,} others such as: {title}", number=len(alike), title=alike[0].title),
             sum(symptom.count for symptom in alike),
             {},
             min((symptom.first_seen for symptom in alike if symptom.first_seen), default=None),
@@ -242,7 +265,8 @@ def _environment(
         aggregates = ((number, getattr(capture, number)) for number in _NUMBERS)
         environment.update((f"{name}.{number}", _whole(value)) for number, value in aggregates if value is not None)
     held = _held_items(alerts, context.rules[alerts[0].key[1]])
-    return {**environment, **labels, **dict(_times(alerts)), HELD_ITEMS: held}
+    language = {LANGUAGE: context.language} if context.language else {}
+    return {**environment, **labels, **dict(_times(alerts)), **language, HELD_ITEMS: held}
 
 
 def _held_items(alerts: Iterable[Alert], rule: Rule) -> frozenset[str]:

@@ -15,6 +15,7 @@ from engine.incident.dialects import spelled, spelled_command
 from engine.incident.links import link_alerts
 from engine.model.incidents import OTHERS, Alert, AlertKey, Evidence, Incident, Roster
 from engine.model.rules import Plan
+from engine.model.words import worded
 
 NOT_JUDGED = "nobody judges it any longer"  # the end of the reason of an incident whose rule was removed
 
@@ -169,7 +170,7 @@ def _without_alerts(incidents: Sequence[Incident], present: set[str], context: I
         if incident.id in present or incident.status in ("merged", "retracted"):
             continue
         if incident.key[1] in context.rules:
-            yield replace(incident, status="retracted", pending=False, why="later lines contradict it")
+            yield replace(incident, status="retracted", pending=False, why=worded("later lines contradict it"))
         elif incident.pending:
             yield replace(incident, status="retracted", pending=False, why=_not_judged(incident.key[1], context))
         elif incident.status != "resolved":
@@ -180,7 +181,9 @@ def _without_alerts(incidents: Sequence[Incident], present: set[str], context: I
 
 def _not_judged(rule: str, context: IncidentContext) -> str:
     successor = next((other.id for other in context.rules.values() if rule in other.replaces), None)
-    return f"its rule `{rule}` {f'is `{successor}` now' if successor else 'was removed'}: {NOT_JUDGED}"
+    if successor is None:
+        return worded("its rule `{rule}` was removed: nobody judges it any longer", rule=rule)
+    return worded("its rule `{rule}` is `{successor}` now: nobody judges it any longer", rule=rule, successor=successor)
 
 
 def _changed(now: Sequence[Incident], before: Mapping[str, Incident]) -> Iterator[Incident]:

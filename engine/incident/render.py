@@ -16,10 +16,11 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from engine.model.configs import printed_as
-from engine.model.expressions import UNKNOWN, Environment, Expression, Result, evaluate, names
+from engine.model.expressions import LANGUAGE, UNKNOWN, Environment, Expression, Result, evaluate, names
 from engine.model.incidents import RenderedStep
 from engine.model.placeholders import placeholder, unfilled
 from engine.model.rules import HOST, OMITTED, Hole, Rule, Step, Template
+from engine.model.words import worded
 
 FEW = 5  # steps that are shown when none may fit
 MOST_CHOICES = 1000  # combinations of captured values that the condition of a step is evaluated for
@@ -48,8 +49,9 @@ _MEBI = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 
 
 def prose(template: Template, environment: Environment) -> str:
-    """Return `template` as text for people."""
-    text = "".join(part if isinstance(part, str) else _prose_value(part, environment) for part in template.parts).strip()
+    """Return `template` as text for people, in the language of `environment` where it has that."""
+    parts = template.translations.get(str(environment.get(LANGUAGE, "")), template.parts)
+    text = "".join(part if isinstance(part, str) else _prose_value(part, environment) for part in parts).strip()
     return _without_omitted(text) if OMITTED in text else text
 
 
@@ -105,10 +107,11 @@ def step(fix_step: Step, environment: Environment, settings: Mapping[str, str] |
             value.
     """
     files = {name: setting(value, environment) for name, value in fix_step.file.items()}
-    do = prose(fix_step.do, environment) + _now(fix_step, settings or {})
+    do, present = prose(fix_step.do, environment), _present(fix_step, settings or {})
+    do = worded("{do} (now {settings})", do=do, settings=present) if present else do
     if lacking := unfilled(files.values()):
-        words_ = " and ".join(name.replace("_", " ") for name in lacking)
-        do = f"{do}. Find out first, as these lines do not tell it: {words_}; then write {', '.join(files)}"
+        values = {"do": do, "names": " and ".join(name.replace("_", " ") for name in lacking), "files": ", ".join(files)}
+        do = worded("{do}. Find out first, as these lines do not tell it: {names}; then write {files}", **values)
         files = {}
     return RenderedStep(
         do=do,
@@ -121,12 +124,12 @@ def step(fix_step: Step, environment: Environment, settings: Mapping[str, str] |
     )
 
 
-def _now(fix_step: Step, settings: Mapping[str, str]) -> str:
+def _present(fix_step: Step, settings: Mapping[str, str]) -> str:
+    """Return the settings of a step as the process runs with them; empty when it printed none."""
     printed = (
         (setting, settings.get(" ".join(setting))) for name in fix_step.set for setting in printed_as(fix_step.where, name)
     )
-    present = dict.fromkeys(f"{name}={value}" for (_, name), value in printed if value is not None)
-    return f" (now {', '.join(present)})" if present else ""
+    return ", ".join(dict.fromkeys(f"{name}={value}" for (_, name), value in printed if value is not None))
 
 
 def human_bytes(number: float) -> str:

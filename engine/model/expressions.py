@@ -24,6 +24,7 @@ class Unknown:
 
 
 UNKNOWN = Unknown()
+LANGUAGE = "in language"  # the name in an environment of the language of the text; absent: English
 HELD_ITEMS = "held items"  # the name in an environment of the names of the items that held; no capture has a blank in its name
 
 Scalar = str | int | float | bool

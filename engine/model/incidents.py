@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from engine.model.acts import Handling
 from engine.model.matches import Match, Value
 from engine.model.records import Labels
+from engine.model.words import worded
 
 AlertKey = tuple[str, str, tuple[tuple[str, str], ...]]  # scope, rule id, entity as sorted (label, value) pairs
 
@@ -30,7 +31,7 @@ class Capture(Struct, frozen=True):
     sum: float | None = None
 
 
-QUIET = "quiet, not confirmed"  # why an alert ended that nothing but silence ended
+QUIET = worded("quiet, not confirmed")  # why an alert ended that nothing but silence ended
 
 
 class HeartbeatRun(Struct, frozen=True, array_like=True):
@@ -262,6 +263,7 @@ class Incident(Struct, frozen=True):
     course: tuple[AlertCourse, ...] = ()  # root and refirings, stages, symptoms; empty when its lines have no stamps
     heartbeats: tuple[HeartbeatRun, ...] = ()
     handling: Handling | None = None
+    translations: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def edition(self) -> str:

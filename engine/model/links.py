@@ -14,19 +14,16 @@ from engine.model import narrowing
 from engine.model.incidents import Evidence, Incident
 from engine.model.kibana import LogView, MajorMinor
 from engine.model.origins import origin_path
+from engine.model.words import marked
 
 AROUND = timedelta(minutes=2)  # what Kibana shows before and after an incident or a line
 LONGEST = 3_000  # characters of an address: Slack takes no more
 
 AUTO, DISCOVER, LOCATOR, ESQL, OPENSEARCH = "auto", "discover", "locator", "esql", "opensearch"
 STYLES = (AUTO, DISCOVER, LOCATOR, ESQL, OPENSEARCH)
-_TITLES = {
-    "incident": "Incident page",
-    "incidents": "All incidents",
-    "kibana": "Logs in Kibana",
-    "line": "In Kibana",
-    "around": "Lines around it",
-}
+_KINDS = ("incident", "incidents", "kibana", "line", "around")
+_WORDS = marked("Incident page", "All incidents", "Logs in Kibana", "In Kibana", "Lines around it")
+_TITLES = dict(zip(_KINDS, _WORDS, strict=True))
 
 
 class Link(Struct, frozen=True):

@@ -11,16 +11,14 @@ from msgspec import Struct, field
 
 from engine.model.incidents import Incident
 from engine.model.links import LineLinks, Link
+from engine.model.words import ENGLISH, Words, marked
 
 DIGEST_RULE = "backfill"  # rule of the digest of old incidents, which a receiver is sent in one message
 FLOOD_RULE = "flood"  # rule of the digest of many incidents that opened at once
 STORM_RULE = "storm"  # rule of the message about many incidents of one rule or cluster, which is kept up to date
 STORM_PREFIX = "storm-"  # of the ids of storms
-DIGEST_HEADINGS = {
-    DIGEST_RULE: "Older",
-    FLOOD_RULE: "Among them",
-    STORM_RULE: "Incidents",
-}  # headings of its symptoms, which are the incidents of the digest
+_HEADINGS = marked("Older", "Among them", "Incidents")  # of the symptoms of a digest, which are its incidents
+DIGEST_HEADINGS = dict(zip((DIGEST_RULE, FLOOD_RULE, STORM_RULE), _HEADINGS, strict=True))
 
 
 class Reason(str, Enum):
@@ -96,6 +94,7 @@ class Notification(Struct, frozen=True):
     `lines` lead there from each line of evidence, by event id; `query` is the filter of the incident in Kibana. `changes`, for
     receivers that keep a record: all changes since the last notification, oldest first. `members`, of a storm: its incidents,
     in the order of its table. `last_at`: when the last notification of the incident was delivered; None: there was none.
+    `words`: tocsin's own in the language of the receiver; all other texts are in it already.
     """
 
     incident: Incident
@@ -109,6 +108,7 @@ class Notification(Struct, frozen=True):
     lines: Mapping[str, LineLinks] = field(default_factory=dict)
     query: str = ""
     members: tuple[Incident, ...] = ()
+    words: Words = ENGLISH
 
 
 class Receipt(Struct, frozen=True):

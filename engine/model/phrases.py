@@ -13,12 +13,18 @@ def moment(at: datetime) -> str:
 
 def lasting(span: timedelta) -> str:
     """Return a duration in its two largest units: `42 s`, `25 min`, `2 h 4 min`, `3 d 2 h`."""
+    return " ".join(f"{number} {unit}" for number, unit in lasting_parts(span))
+
+
+def lasting_parts(span: timedelta) -> tuple[tuple[int, str], ...]:
+    """Return the numbers and units of a duration: the largest unit of `d`, `h`, `min` and `s`, and the next where it is not
+    0."""
     seconds = int(span.total_seconds())
     for size, unit, next_size, next_unit in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
         if seconds >= size:
             rest = seconds % size // next_size
-            return f"{seconds // size} {unit} {rest} {next_unit}" if rest else f"{seconds // size} {unit}"
-    return f"{seconds} s"
+            return ((seconds // size, unit), (rest, next_unit)) if rest else ((seconds // size, unit),)
+    return ((seconds, "s"),)
 
 
 def named(labels: Mapping[str, str]) -> str:

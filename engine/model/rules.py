@@ -42,10 +42,11 @@ class Hole(Struct, frozen=True):
     others: tuple[Expression, ...] = ()
 
 
-class Template(Struct, frozen=True):
-    """Text with holes, in order."""
+class Template(Struct, frozen=True, omit_defaults=True):
+    """Text with holes, in order. `translations`: the same in other languages, by language."""
 
     parts: tuple[str | Hole, ...]
+    translations: Mapping[str, tuple[str | Hole, ...]] = field(default_factory=dict)
 
 
 class Step(Struct, frozen=True):
@@ -360,6 +361,7 @@ class Plan(Struct, frozen=True):
     dialects: tuple[Dialect, ...] = ()  # by rank
     # level of a step -> setting that a fix changes there -> the level of its spelling in a dialect
     setting_levels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    languages: tuple[str, ...] = ()  # of receivers, besides English: incidents have their texts in these too
 
     def rules(self) -> Mapping[str, Rule]:
         """Return every rule by id."""

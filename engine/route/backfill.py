@@ -9,7 +9,8 @@ from engine.model.incidents import Incident, Symptom
 from engine.model.notifications import DIGEST_RULE
 from engine.model.phrases import lasting
 from engine.model.rules import SEVERITIES
-from engine.route.summary import summary_incident
+from engine.model.words import worded
+from engine.route.summary import number_of_incidents, summary_incident
 
 
 def is_backfill(incident: Incident, known_at: datetime, max_age_s: float) -> bool:
@@ -24,21 +25,25 @@ def is_backfill(incident: Incident, known_at: datetime, max_age_s: float) -> boo
 
 def digest(id: str, members: Sequence[Incident], max_age_s: float) -> Incident:
     """Return the summary incident of `members` (at least one), with a symptom for each: open ones first, then by severity."""
-    incidents = "1 incident" if len(members) == 1 else f"{len(members)} incidents"
+    incidents = number_of_incidents(len(members))
     still_open = sum(member.status == "open" for member in members)
     return summary_incident(
         members,
         id=id,
         rule=DIGEST_RULE,
-        title=f"{incidents} from before: {still_open} still open",
-        cause=f"Their last signs were more than {lasting(timedelta(seconds=max_age_s))} old when they were first seen,"
-        " so they are listed here and not sent one by one (notify_max_age).",
+        title=worded("{incidents} from before: {number:,} still open", incidents=incidents, number=still_open),
+        cause=worded(
+            "Their last signs were more than {span} old when they were first seen, so they are listed here and not sent one by"
+            " one (notify_max_age).",
+            span=lasting(timedelta(seconds=max_age_s)),
+        ),
         symptoms=[_symptom(member) for member in sorted(members, key=_urgency)],
     )
 
 
 def _symptom(incident: Incident) -> Symptom:
-    title = f"{incident.severity}, {incident.status}: {incident.title}"
+    severity, status = incident.severity, incident.status
+    title = worded("{severity}, {status}: {title}", severity=severity, status=status, title=incident.title)
     return Symptom(incident.rule, title, incident.count, incident.labels, incident.first_seen)
 
 

@@ -13,6 +13,7 @@ from engine.model.notifications import NotificationLog, Reason
 from engine.model.phrases import lasting
 from engine.model.routes import Timings
 from engine.model.rules import SEVERITIES
+from engine.model.words import worded
 
 SETTLE_S = 20.0  # how long an incident waits for others that may explain it
 _ENDED = frozenset(("resolved", "retracted", "merged"))
@@ -103,7 +104,7 @@ def _repetition(incident: Incident, last: datetime, timings: Timings) -> Decisio
     if incident.status != "open" or not timings.repeat_interval_s:
         return NOTHING
     at = last + timedelta(seconds=timings.repeat_interval_s)
-    return Decision(Reason.REPEATED, at, f"still open, {lasting(at - last)} after the last message")
+    return Decision(Reason.REPEATED, at, worded("still open, {span} after the last message", span=lasting(at - last)))
 
 
 def change_since(last_log: NotificationLog, incident: Incident) -> tuple[Reason | None, str]:
@@ -113,14 +114,18 @@ def change_since(last_log: NotificationLog, incident: Incident) -> tuple[Reason 
     if incident.status == "merged":
         return None, ""
     if incident.rule != last_log.rule:
-        return Reason.ROOT_CHANGED, f"the root cause is another one now: {incident.title}"
+        return Reason.ROOT_CHANGED, worded("the root cause is another one now: {title}", title=incident.title)
     if incident.severity != last_log.severity:
         worse = SEVERITIES.index(incident.severity) > SEVERITIES.index(last_log.severity)
-        return (Reason.ESCALATED if worse else Reason.UPDATED), f"severity is {incident.severity} now, was {last_log.severity}"
+        return (Reason.ESCALATED if worse else Reason.UPDATED), worded(
+            "severity is {severity} now, was {earlier}", severity=incident.severity, earlier=last_log.severity
+        )
     if incident.stage != last_log.stage:
-        return Reason.UPDATED, f"the same trouble has reached its next stage ({incident.stage}); the fix is new"
+        return Reason.UPDATED, worded(
+            "the same trouble has reached its next stage ({rule}); the fix is new", rule=incident.stage
+        )
     if incident.owner != last_log.owner:
-        return Reason.UPDATED, f"{incident.owner} has it now" if incident.owner else f"{last_log.owner} has it no more"
+        return Reason.UPDATED, _new_owner(last_log.owner, incident.owner)
     return None, ""
 
 
@@ -140,13 +145,20 @@ def _is_by_person(last_log: NotificationLog, incident: Incident) -> bool:
 
 
 def _new_status(last_log: NotificationLog, incident: Incident) -> tuple[Reason, str]:
-    why = f" ({incident.why})" if incident.why else ""
     if incident.status == "merged":
-        return Reason.MERGED, f"part of another incident now: {incident.merged_into}"
+        return Reason.MERGED, worded("part of another incident now: {id}", id=incident.merged_into)
     if incident.status == "resolved":
-        return Reason.RESOLVED, f"resolved{why}"
+        return Reason.RESOLVED, _with_why(worded("resolved"), incident.why)
     if incident.status == "retracted":
-        return Reason.UPDATED, f"taken back{why}"
+        return Reason.UPDATED, _with_why(worded("taken back"), incident.why)
     if last_log.status in _ENDED:
-        return Reason.REOPENED, f"open again{why}"
-    return Reason.UPDATED, f"{incident.status} now{why}"
+        return Reason.REOPENED, _with_why(worded("open again"), incident.why)
+    return Reason.UPDATED, _with_why(worded("{status} now", status=incident.status), incident.why)
+
+
+def _new_owner(earlier: str, owner: str) -> str:
+    return worded("{person} has it now", person=owner) if owner else worded("{person} has it no more", person=earlier)
+
+
+def _with_why(change: str, why: str) -> str:
+    return worded("{change} ({why})", change=change, why=why) if why else change

@@ -11,7 +11,8 @@ from engine.model.incidents import Incident, Symptom
 from engine.model.notifications import FLOOD_RULE, STORM_PREFIX, Delivery, Reason
 from engine.model.phrases import named
 from engine.model.rules import SEVERITIES
-from engine.route.summary import summary_incident
+from engine.model.words import worded
+from engine.route.summary import number_of_incidents, summary_incident
 
 MINOR = frozenset(("info", "low", "medium"))
 SINGLES = 20  # the largest number of minor incidents with a message of their own within SINGLES_S, for each receiver
@@ -56,14 +57,16 @@ def overflow(due: Sequence[Candidate], recent: int) -> list[Candidate]:
 
 def flood_digest(id: str, members: Sequence[Incident]) -> Incident:
     """Return the summary incident of `members` (at least one): one symptom for each rule and severity, the worst first."""
-    number = "1 incident" if len(members) == 1 else f"{len(members):,} incidents"
+    incidents = number_of_incidents(len(members))
     still_open = sum(member.status == "open" for member in members)
     return summary_incident(
         members,
         id=id,
         rule=FLOOD_RULE,
-        title=f"{number} at once: {still_open:,} still open",
-        cause="More incidents came at once than can be sent one by one. They are sent together, so as not to hide severe ones.",
+        title=worded("{incidents} at once: {number:,} still open", incidents=incidents, number=still_open),
+        cause=worded(
+            "More incidents came at once than can be sent one by one. They are sent together, so as not to hide severe ones."
+        ),
         symptoms=list(_symptoms(members)),
     )
 
@@ -89,8 +92,10 @@ def _symptoms(members: Sequence[Incident]) -> list[Symptom]:
 def _symptom(incidents: Sequence[Incident]) -> Symptom:
     first = incidents[0]
     labels = "; ".join(text for incident in incidents[:_NAMED] if (text := named(incident.labels)))
-    more = f" and {len(incidents) - _NAMED:,} more" if len(incidents) > _NAMED else ""
-    title = f"{first.severity}: {first.title}" if len(incidents) == 1 else f"{first.severity}: such as {first.title}"
-    where = f" ({labels}{more})" if labels else ""
+    values = {"severity": first.severity, "title": first.title}
+    title = worded("{severity}: {title}", **values) if len(incidents) == 1 else worded("{severity}: such as {title}", **values)
+    if len(incidents) > _NAMED and labels:
+        labels = worded("{labels} and {number:,} more", labels=labels, number=len(incidents) - _NAMED)
+    where = f" ({labels})" if labels else ""
     times = [incident.first_seen for incident in incidents if incident.first_seen is not None]
     return Symptom(first.rule, f"{title}{where}", len(incidents), {}, min(times, default=None))

@@ -13,9 +13,10 @@ from engine.model.incidents import Incident, Symptom
 from engine.model.notifications import STORM_PREFIX, STORM_RULE, Delivery, NotificationLog, Reason
 from engine.model.routes import Timings
 from engine.model.rules import SEVERITIES
+from engine.model.words import worded
 from engine.route.decision import NOTHING, Decision
 from engine.route.floods import Candidate
-from engine.route.summary import summary_incident
+from engine.route.summary import number_of_incidents, summary_incident
 
 STORM_S = 60.0  # within which incidents are counted
 EDIT, GROWTH = timedelta(seconds=15), timedelta(seconds=60)  # the least time between two edits, and between two messages
@@ -82,16 +83,24 @@ def storm_digest(id: str, members: Sequence[Incident], apart: Container[str] = (
     """
     rules = {member.rule for member in members}
     cluster = members[0].key[0]
-    number = "1 incident" if len(members) == 1 else f"{len(members):,} incidents"
-    kind = f" of {members[0].rule}" if len(rules) == 1 else ""
+    incidents = number_of_incidents(len(members))
+    if len(rules) == 1:
+        incidents = worded("{incidents} of {rule}", incidents=incidents, rule=members[0].rule)
     remaining = [member for member in members if member.status not in _OVER]
     ends = [at for member in members if (at := member.resolved_at) is not None]
     summary = summary_incident(
         members,
         id=id,
         rule=STORM_RULE,
-        title=f"{number}{kind} in cluster {cluster}: {len(remaining):,} still open",
-        cause="They came within minutes, so they are one message, which is kept up to date. Each has a page of its own.",
+        title=worded(
+            "{incidents} in cluster {cluster}: {number:,} still open",
+            incidents=incidents,
+            cluster=cluster,
+            number=len(remaining),
+        ),
+        cause=worded(
+            "They came within minutes, so they are one message, which is kept up to date. Each has a page of its own."
+        ),
         symptoms=[_symptom(member) for member in in_order(members)],
     )
     together = [member for member in remaining if member.id not in apart]
@@ -120,20 +129,35 @@ def decide_storm(
     """
     if log is None:
         return Decision(Reason.DIGEST, now)
-    total = f"{summary.count:,} incidents"
+    total = number_of_incidents(summary.count)
     soon = log.at + (EDIT if edits else GROWTH)
     if summary.status == "resolved" and log.status != "resolved":
         return Decision(
-            Reason.RESOLVED, max(soon, log.at + timedelta(seconds=timings.group_interval_s)), f"all {total} are over"
+            Reason.RESOLVED,
+            max(soon, log.at + timedelta(seconds=timings.group_interval_s)),
+            worded("all {incidents} are over", incidents=total),
         )
     if SEVERITIES.index(summary.severity) > SEVERITIES.index(log.severity):
-        return Decision(Reason.ESCALATED, now, f"severity is {summary.severity} now, was {log.severity}: {total}")
+        return Decision(
+            Reason.ESCALATED,
+            now,
+            worded(
+                "severity is {severity} now, was {earlier}: {incidents}",
+                severity=summary.severity,
+                earlier=log.severity,
+                incidents=total,
+            ),
+        )
     if joined and not edits:
-        return Decision(Reason.DIGEST, soon, f"{joined:,} more: {total}")
+        return Decision(Reason.DIGEST, soon, worded("{number:,} more: {incidents}", number=joined, incidents=total))
     if edits and summary.revision != log.revision:
         return Decision(Reason.UPDATED, soon)
     if summary.status == "open" and timings.repeat_interval_s:
-        return Decision(Reason.REPEATED, log.at + timedelta(seconds=timings.repeat_interval_s), f"still open: {summary.title}")
+        return Decision(
+            Reason.REPEATED,
+            log.at + timedelta(seconds=timings.repeat_interval_s),
+            worded("still open: {title}", title=summary.title),
+        )
     return NOTHING
 
 
@@ -165,5 +189,11 @@ def _fingerprint(members: Sequence[Incident]) -> int:
 
 
 def _symptom(member: Incident) -> Symptom:
-    title = f"{member.severity}, {member.status}: {member.title} ({member.id})"
+    title = worded(
+        "{severity}, {status}: {title} ({id})",
+        severity=member.severity,
+        status=member.status,
+        title=member.title,
+        id=member.id,
+    )
     return Symptom(member.rule, title, member.count, member.labels, member.first_seen)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from engine.model.incidents import Incident, Symptom
 from engine.model.rules import SEVERITIES
+from engine.model.words import worded
 
 
 def summary_incident(
@@ -33,4 +34,19 @@ def summary_incident(
         cause=cause,
         impact="",
         symptoms=tuple(symptoms),
+        translations=_translations(members),
     )
+
+
+def number_of_incidents(number: int) -> str:
+    """Return `1 incident` or `12 incidents`."""
+    return worded("1 incident") if number == 1 else worded("{number:,} incidents", number=number)
+
+
+def _translations(members: Sequence[Incident]) -> Mapping[str, Mapping[str, str]]:
+    """Return the translations of all titles of `members`."""
+    languages = dict.fromkeys(language for member in members for language in member.translations)
+    return {
+        language: {m.title: title for m in members if (title := m.translations.get(language, {}).get(m.title))}
+        for language in languages
+    }

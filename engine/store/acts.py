@@ -17,6 +17,7 @@ from engine.errors import UnknownIncident
 from engine.model.acts import Act, ActDecision, ActKind, ActOutcome, Handling
 from engine.model.incidents import Incident
 from engine.model.routes import Silence
+from engine.model.words import worded
 from engine.store import schema
 from engine.store.outbox import put_silence
 
@@ -113,8 +114,9 @@ class Acts:
         if len(ids) == 1:
             return str(ids[0])
         if not ids:
-            raise UnknownIncident(f"there is no incident `{prefix}`; see tocsin incidents list")
-        raise UnknownIncident(f"`{prefix}` is not the beginning of one id alone: {', '.join(ids[:3])}; write more of it")
+            raise UnknownIncident(worded("there is no incident `{id}`", id=prefix) + "; see tocsin incidents list")
+        sentence = worded("`{id}` is not the beginning of one id alone: {ids}", id=prefix, ids=", ".join(ids[:3]))
+        raise UnknownIncident(f"{sentence}; write more of it")
 
 
 def shown(connection: Connection, incidents: Iterable[Incident]) -> list[Incident]:
@@ -159,7 +161,7 @@ def _surviving(connection: Connection, id: str) -> Incident:
     while True:
         body = connection.scalar(select(table.body).where(table.id == id))
         if body is None:
-            raise UnknownIncident(f"there is no incident `{id}`; see tocsin incidents list")
+            raise UnknownIncident(worded("there is no incident `{id}`", id=id) + "; see tocsin incidents list")
         incident = loads(body, Incident)
         if not incident.merged_into or incident.merged_into in seen:
             return incident

@@ -16,8 +16,11 @@ from engine.cli.terminal import show
 from engine.config import load
 from engine.deliver import delivered
 from engine.errors import UsageError
+from engine.language import words_of
 from engine.model.incidents import Incident
 from engine.model.notifications import DeliveryState, Notification, Reason
+from engine.model.prose import localised
+from engine.model.words import ENGLISH, worded
 
 HELP = """\
 List who can be told, and try it: `test` sends a message that says it is a test and says how it went.
@@ -51,11 +54,13 @@ def test_receiver(
     config: ConfigOption = DEFAULT_CONFIG,
 ) -> None:
     """Send a test message; print the result, and which rights a Slack app lacks."""
-    receivers = {receiver.name: receiver for receiver in load(config).receivers}
+    settings = load(config)
+    receivers = {receiver.name: receiver for receiver in settings.receivers}
     if name not in receivers:
         raise UsageError(f"there is no receiver `{name}`; known: {', '.join(receivers)}")
     receiver = open_receiver(receivers[name], _show)
-    receipt = delivered(receiver, Notification(_test_incident(datetime.now(UTC)), Reason.TEST))
+    words = words_of(settings.languages.get(name, ENGLISH.language))
+    receipt = delivered(receiver, localised(Notification(_test_incident(datetime.now(UTC)), Reason.TEST), words))
     print(f"{name}: {receipt.state.value.replace('_', ' ')}" + (f" ({receipt.why})" if receipt.why else ""))
     for sentence in receiver.missing_rights() if isinstance(receiver, RightsReport) else ():
         print(f"{name}: {sentence}")
@@ -70,7 +75,7 @@ def _test_incident(now: datetime) -> Incident:
         key=("default", "test", ()),
         revision=1,
         rule="test",
-        title="A test message of tocsin: nothing is wrong",
+        title=worded("A test message of tocsin: nothing is wrong"),
         severity="info",
         status="open",
         component="any",
@@ -79,7 +84,7 @@ def _test_incident(now: datetime) -> Incident:
         last_seen=now,
         resolved_at=None,
         count=1,
-        cause="Somebody asked whether this receiver works; it does.",
+        cause=worded("Somebody asked whether this receiver works; it does."),
         impact="",
     )
 

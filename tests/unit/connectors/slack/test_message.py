@@ -103,7 +103,7 @@ def test_an_incident_that_is_over_is_one_line(changes: dict[str, Any], line: str
     assert (message.colour == "#2eb886") is is_green
     assert len(message.barred) == 1
     if changes["status"] == "merged":
-        assert text.endswith("part of another incident now, inc-9")
+        assert text.endswith("part of another incident now: inc-9")
 
 
 def test_a_digest_lists_its_first_incidents() -> None:
