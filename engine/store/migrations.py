@@ -133,6 +133,10 @@ STEPS: Mapping[int, Sequence[Statement]] = {
         "CREATE TABLE handlings (incident TEXT NOT NULL PRIMARY KEY, state TEXT NOT NULL, until_seen TEXT NOT NULL,"
         ' "count" BIGINT NOT NULL, body TEXT NOT NULL)',
     ),
+    9: (
+        "CREATE TABLE facts (scope TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, at TEXT NOT NULL,"
+        " body TEXT NOT NULL, PRIMARY KEY (scope, kind, name, at))",
+    ),
 }
 
 

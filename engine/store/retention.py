@@ -16,7 +16,7 @@ from sqlalchemy import Column, Connection, Select, and_, delete, func, or_, sele
 from engine.codec import loads
 from engine.model.incidents import Incident
 from engine.model.notifications import DeliveryState
-from engine.store import schema
+from engine.store import facts, schema
 from engine.store.acts import shown_state
 from engine.store.ledger import REMOVED, entity_text
 
@@ -162,6 +162,7 @@ def _remove_older(connection: Connection, before: str) -> None:
     batches, later = schema.batches, schema.batches.alias()
     last = select(func.max(later.c.batch)).where(later.c.query == batches.c.query).scalar_subquery()
     connection.execute(delete(batches).where(batches.c.at < before, batches.c.batch < last))
+    facts.prune(connection, before)
     connection.execute(delete(schema.silences).where(schema.silences.c.ends_at < before))
 
 

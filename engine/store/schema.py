@@ -17,7 +17,7 @@ from sqlalchemy import BigInteger, Column, Double, Index, Integer, MetaData, Tab
 
 from engine.store.databases import CleanText as Text
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 KEY_BYTES = 1000
 EXPLAINED = "explained rules"  # the name of their row in meta
 LONG_KEY = "#"  # what the key of a text that is longer than KEY_BYTES begins with
@@ -75,6 +75,17 @@ blinds = Table(
     Column("what", Text, nullable=False),
     Column("why", Text, nullable=False),
     Index("blinds_by_scope", "scope"),
+)
+
+facts = Table(
+    "facts",
+    metadata,
+    Column("scope", Text, primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("at", Text, primary_key=True),
+    Column("body", Text, nullable=False),
+    comment="what servers stated when they were asked, until the next row about the same thing",
 )
 
 losses = Table(
