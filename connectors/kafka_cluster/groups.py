@@ -8,6 +8,7 @@ ListOffsets (each leader)             the ends of the partitions that they have 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from kafka import TopicPartition
@@ -52,7 +53,7 @@ def members(client: Any, groups: Mapping[str, Coordinator], addresses: Mapping[i
     for id_ in sorted({group.broker for group in groups.values()}):
         own = sorted(name for name, group in groups.items() if group.broker == id_)
         for names in _pages(own):
-            answers = _by_halves(lambda some, id_=id_: client.describe_groups(some, group_coordinator_id=id_), names)
+            answers = _by_halves(partial(client.describe_groups, group_coordinator_id=id_), names)
             for name, answer in answers.items():
                 if answer.get("error") is None and answer["group_state"] != "Dead":  # a group of the new protocol is not found
                     rows[name] = member_row(name, answer, id_, addresses.get(id_, "-"), groups[name].state)

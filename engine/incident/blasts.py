@@ -30,8 +30,10 @@ def sentences(radius: BlastRadius) -> str:
     if not parts and not users:
         return ""
     at = f"{radius.at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-    first = f"As the cluster was at {at}: {radius.subject} {_joined(parts)}." if parts else f"As the cluster was at {at}:"
-    return f"{first} {_capitalised(_joined(users))}." if users else first
+    if not parts:
+        return f"As the cluster was at {at}: {radius.subject} is {'; '.join(users)}."
+    first = f"As the cluster was at {at}: {radius.subject} {'; '.join(parts)}."
+    return f"{first} {_sentence(users)}" if users else first
 
 
 def _radii(entity: Mapping[str, str], alert: Alert, picture: ClusterPicture) -> Iterator[BlastRadius]:
@@ -93,9 +95,6 @@ def _names(things: Touched) -> str:
     return f"{', '.join(names)} and {more:,} more" if more > 0 else ", ".join(names)
 
 
-def _joined(parts: list[str]) -> str:
-    return "; ".join(parts)
-
-
-def _capitalised(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def _sentence(parts: list[str]) -> str:
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}."

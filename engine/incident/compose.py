@@ -114,7 +114,9 @@ def _pictures(main: Sequence[Alert], context: IncidentContext) -> tuple[ClusterP
 
 def _impact(impact: str, radius: BlastRadius | None) -> str:
     touched = sentences(radius) if radius is not None else ""
-    return f"{impact} {touched}" if touched and impact else impact or touched
+    if not touched or not impact:
+        return impact or touched
+    return f"{impact} {touched}" if impact.endswith(".") else f"{impact}. {touched}"
 
 
 def _fix(

@@ -1,10 +1,10 @@
-"""What a picture of the cluster adds to a fix: values that the lines do not give, and what a step changes as it is now. Pure."""
+"""What a picture of the cluster adds to a fix: values that the lines do not give, and what a step changes, as it is now."""
 
 from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
@@ -16,6 +16,7 @@ from engine.model.incidents import RenderedStep
 from engine.model.pictures import ClusterPicture, PicturedSetting
 
 MOST_PARTITIONS = 500  # in one reassignment
+MOST_TOPICS = 10  # in a sentence
 REPLICAS = 3
 _SOURCES = {
     "topic": "set for the topic",
@@ -39,15 +40,15 @@ def known_values(environment: Environment, radius: BlastRadius | None, picture: 
     """Return the names and values that `picture` adds to `environment`, or knows better: addresses, ids of brokers, the
     partitions that an outage touches, the topic of a connector that uses one."""
     values: dict[str, Result] = {}
-    if "bootstrap" not in environment and picture.bootstrap:
-        values["bootstrap"] = picture.bootstrap
+    kind, _, name = radius.subject.partition(" ") if radius is not None else ("", "", "")
+    if "bootstrap" not in environment and (servers := picture.bootstrap(without=name if kind == "broker" else "")):
+        values["bootstrap"] = servers
     if picture.brokers:
         values["brokers"] = ",".join(picture.brokers)
     if radius is None:
         return values
     if radius.lone:
         values |= _lone(radius.lone.names, picture)
-    kind, _, name = radius.subject.partition(" ")
     if "topic" not in environment:
         if kind == "topic":
             values["topic"] = name
@@ -88,10 +89,8 @@ def _lone(names: Sequence[str], picture: ClusterPicture) -> dict[str, Result]:
             for name, (topic, n) in zip(names, pairs, strict=True)
         ]
     return {
-        "lone": names[0],
-        "lone.all": list(names),
         "lone_topic": topics[0],
-        "lone_topic.all": topics,
+        "lone_topic.all": topics[:MOST_TOPICS],
         "lone_partition": numbers[0],
         "lone_partition.all": numbers,
     }
@@ -144,10 +143,9 @@ def _told(setting: WantedSetting, now: PicturedSetting) -> str:
 def _is_spread(text: str, picture: ClusterPicture) -> bool:
     """Return whether every partition of a reassignment has the replicas that it is to have, or more."""
     try:
-        rows: Sequence[Mapping[str, object]] = json.loads(text)["partitions"]
+        rows = json.loads(text)["partitions"]
         return all(
-            set(map(str, row["replicas"]))  # type: ignore[arg-type]
-            <= set(picture.topics[str(row["topic"])].partitions[int(str(row["partition"]))].replicas)
+            set(map(str, row["replicas"])) <= set(picture.topics[row["topic"]].partitions[row["partition"]].replicas)
             for row in rows
         )
     except (ValueError, KeyError, TypeError):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -111,8 +112,8 @@ class ClusterPicture(Struct, frozen=True):
     """What the servers of one scope stated until `at`: the newest fact about each thing.
 
     `cluster_id` is empty when no broker was asked. `settings` are those of each broker, by name. `versions` are those of
-    `kafka` (the metadata.version of the cluster) and `connect`. `log_dirs` are the partitions in each log directory of a broker, by
-    broker and path; known of brokers that have several.
+    `kafka` (the metadata.version of the cluster) and `connect`. `log_dirs` are the partitions in each log directory of a
+    broker, by broker and path; known of brokers that have several.
     """
 
     at: datetime
@@ -125,10 +126,10 @@ class ClusterPicture(Struct, frozen=True):
     versions: Mapping[str, str] = NO_LABELS
     log_dirs: Mapping[tuple[str, str], tuple[str, ...]] = {}
 
-    @property
-    def bootstrap(self) -> str:
-        """The addresses of brokers to connect to: up to three that are not fenced."""
-        return ",".join([broker.address for broker in self.brokers.values() if not broker.fenced][:3])
+    def bootstrap(self, without: str = "") -> str:
+        """Return the addresses of up to three brokers to connect to, without fenced ones and the broker `without`."""
+        present = (broker.address for id_, broker in self.brokers.items() if not broker.fenced and id_ != without)
+        return ",".join(islice(present, 3))
 
     def seen_until(self, until: datetime) -> ClusterPicture:
         """Return the picture as it was known at `until`, if nothing has changed between the two times."""

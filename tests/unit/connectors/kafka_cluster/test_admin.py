@@ -81,7 +81,7 @@ class Client:
 
     def list_group_offsets(self, groups: list[str]) -> dict[str, Any]:
         self._asked("offsets")
-        return {name: self.committed for name in groups}
+        return dict.fromkeys(groups, self.committed)
 
     def close(self) -> None:
         self.closed = True
