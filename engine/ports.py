@@ -14,6 +14,7 @@ from engine.errors import SourceError
 from engine.model.acts import Act, ActDecision
 from engine.model.incidents import DAWN, Alert, AlertInterval, AlertKey, Evidence, Incident, NotEvaluated, Roster, Verdict
 from engine.model.notifications import Notification, Receipt
+from engine.model.pictures import ClusterPicture, StatedFact
 from engine.model.proof import Neighbours
 from engine.model.records import Labels, Progress, RawLine
 
@@ -186,6 +187,12 @@ class Ledger(Protocol):
 
     def roster(self, scope: str) -> Roster:
         """Return the members of `scope`; an empty roster when there are none."""
+
+    def put_facts(self, stated: Iterable[StatedFact]) -> Sequence[StatedFact]:
+        """Store what servers stated, in order of time; return those that differ from the fact before about the same thing."""
+
+    def picture(self, scope: str, until: datetime) -> ClusterPicture | None:
+        """Return what was stated about `scope` until then; None when nothing was."""
 
     def put_incidents(self, incidents: Iterable[Incident]) -> None:
         """Store new revisions of incidents."""

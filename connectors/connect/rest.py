@@ -5,6 +5,7 @@ hold passwords, are never asked for.
     /connectors?expand=status                 the states of all connectors and tasks (by name from workers before 2.3)
     /connectors, /connectors/{c}/status       the same, one by one
     /connectors/{c}/tasks/{t}/status          whether a task that is not there any more is gone
+    /connectors/{c}/topics                    the topics that a connector has used since its start (2.5), once an hour
     /connector-plugins                        plugins and their versions, once an hour
 
 Source: Apache Kafka, Connect REST API (org.apache.kafka.connect.runtime.rest.resources.ConnectorsResource).
@@ -25,8 +26,19 @@ from urllib.parse import quote, urlsplit
 from urllib.request import Request
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from connectors.connect.statuses import ITSELF, ConnectInventory, Status, gone, inventory_of, lines_of, with_parts
+from connectors.connect.statuses import (
+    ITSELF,
+    ConnectInventory,
+    Status,
+    gone,
+    inventory_of,
+    lines_of,
+    to_ask_topics,
+    topics_line,
+    with_parts,
+)
 from engine.codec import dumps, foreign
 from engine.errors import SourceAway, SourceDenied, SourceError, UsageError
 from engine.exchange import MOST_BYTES, HttpAnswer, exchange
@@ -35,6 +47,7 @@ from engine.secrets import parse_secret
 
 SILENT_S, LONGEST_S = 10.0, 20.0  # of one request
 ROUND_S = 60.0  # of one round
+MOST_TOPICS = 200  # connectors whose topics are asked for in one round; those of the others in the next
 MOST_GONE = 200  # parts that are gone and asked about in one round; the others in the next
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----")
 
@@ -111,9 +124,25 @@ class _Round:
                 else:  # it is there again, or the worker cannot tell at present
                     unsure.append((name, part))
             inventory = with_parts(inventory, unsure, before)
+        inventory = self._with_topics(inventory, before, whole)
+        known = {} if before is None or whole else before.topics
+        lines += [topics_line(name, topics) for name, topics in inventory.topics.items() if known.get(name) != topics]
         if whole:
             lines.append(dumps(self._answer("/connector-plugins", list)))
         return inventory, lines
+
+    def _with_topics(self, inventory: ConnectInventory, before: ConnectInventory | None, whole: bool) -> ConnectInventory:
+        """Return the inventory with the topics of connectors; those that are not asked for now, or that the worker does not
+        tell (it is older, or does not track them), are as they were."""
+        topics = {} if before is None else {name: before.topics[name] for name in inventory.parts if name in before.topics}
+        for name in to_ask_topics(inventory, before, whole)[:MOST_TOPICS]:
+            answer = self._get(f"/connectors/{_escaped(name)}/topics")
+            document = _json(answer)
+            of_connector = document.get(name) if isinstance(document, dict) else None
+            listed = of_connector.get("topics") if isinstance(of_connector, dict) else None
+            if listed or answer.status in (403, 404):  # one without topics will have some once it has worked
+                topics[name] = tuple(sorted(map(str, listed or ())))
+        return replace(inventory, topics=dict(sorted(topics.items())))
 
     def _statuses(self) -> list[Status]:
         """Return the status of every connector. An answer that is too long, or that only names them, is asked one by one."""

@@ -21,10 +21,12 @@ MOST_TRACES = 100_000  # characters of traces in a line; the parser reads 256 Ki
 
 
 class ConnectInventory(Struct, frozen=True):
-    """What a Connect cluster holds: for each connector, a digest of the state of each of its parts (ITSELF and the tasks)."""
+    """What a Connect cluster holds: for each connector, a digest of the state of each of its parts (ITSELF and the tasks), and
+    the topics that it has used since its start, as far as they were asked for."""
 
     version: str
     parts: Mapping[str, Mapping[str, str]]
+    topics: Mapping[str, tuple[str, ...]] = {}
 
     @property
     def tasks(self) -> int:
@@ -47,6 +49,19 @@ def lines_of(statuses: Sequence[Status], before: ConnectInventory | None, whole:
     return lines
 
 
+def to_ask_topics(after: ConnectInventory, before: ConnectInventory | None, whole: bool) -> list[str]:
+    """Return the connectors whose topics to ask for, in order: all of them if `whole`, else those whose topics are not known,
+    or of which a part has changed."""
+    if before is None or whole:
+        return sorted(after.parts)
+    return [name for name, parts in sorted(after.parts.items()) if before.parts.get(name) != parts or name not in before.topics]
+
+
+def topics_line(name: str, topics: Sequence[str]) -> str:
+    """Return the document of a connector's topics."""
+    return dumps({name: {"topics": list(topics)}})
+
+
 def gone(before: ConnectInventory | None, after: ConnectInventory) -> list[tuple[str, str]]:
     """Return connector and part of all that was there before and is not after, in order, a connector after its tasks."""
     parts = () if before is None else ((name, part) for name, parts in before.parts.items() for part in parts)
@@ -59,7 +74,7 @@ def with_parts(inventory: ConnectInventory, parts: Sequence[tuple[str, str]], of
     merged = {name: dict(digests) for name, digests in inventory.parts.items()}
     for name, part in parts:
         merged.setdefault(name, {})[part] = of.parts[name][part]
-    return ConnectInventory(inventory.version, merged)
+    return ConnectInventory(inventory.version, merged, inventory.topics)
 
 
 def _digests(status: Status) -> Iterator[tuple[str, str]]:

@@ -1,8 +1,10 @@
 """Asks a Kafka cluster, with a closed set of requests that only read.
 
     every round      DescribeCluster, Metadata (all topics), DescribeQuorum, ListGroups (each broker)
-    in addition      Metadata of topics that are missing, whether they are gone; DescribeConfigs of topics that are new
-    once an hour     DescribeConfigs (topics, brokers), OffsetFetch (each coordinator), ListOffsets (each leader)
+    in addition      Metadata of topics that are missing, whether they are gone; DescribeConfigs of topics that are new;
+                     DescribeGroups (each coordinator) of groups that are new or in another state
+    every 5 minutes  DescribeGroups, OffsetFetch (each coordinator), ListOffsets (each leader)
+    once an hour     DescribeConfigs (topics, brokers), DescribeLogDirs (each broker), the features in ApiVersions
 
 Besides these kafka-python itself sends ApiVersions, Metadata and FindCoordinator, and what authentication takes.
 """
@@ -10,12 +12,12 @@ Besides these kafka-python itself sends ApiVersions, Metadata and FindCoordinato
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka import TopicPartition
-from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, OffsetSpec
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.errors import (
     AuthorizationError,
     IncompatibleBrokerVersion,
@@ -28,16 +30,22 @@ from kafka.errors import (
 from msgspec import Struct
 from msgspec.structs import replace
 
+from connectors.kafka_cluster.features import feature_rows
+from connectors.kafka_cluster.groups import AT_ONCE, committed, coordinators, ends, members
 from connectors.kafka_cluster.options import client_options
 from connectors.kafka_cluster.printing import (
     ClusterInventory,
+    TopicOffsets,
     broker_rows,
     broker_settings,
+    gone_group,
     gone_line,
     gone_topics,
+    lag_of_topics,
     lag_rows,
-    lag_table,
+    lag_tables,
     lines_of,
+    log_dir_lines,
     quorum_row,
     settings_of,
     topic_rows,
@@ -50,7 +58,7 @@ _LOG.addHandler(logging.NullHandler())  # our errors have what matters of its me
 _LOG.propagate = False
 
 BOOTSTRAP_MS, ANSWER_MS, AGAIN_MS = 10_000, 15_000, 300
-AT_ONCE = 500  # resources in one request
+LAGS_EVERY_S = 300.0
 TOPIC_SETTINGS = (
     "cleanup.policy",
     "max.message.bytes",
@@ -94,7 +102,9 @@ class ClusterAsker:
 
     endpoint: KafkaEndpoint
     missing_rights: tuple[str, ...] = ()
+    clock: Callable[[], float] = field(default=time.monotonic, repr=False)
     _client: Any = field(default=None, repr=False)
+    _lags_at_s: float = field(default=float("-inf"), repr=False)  # when lags were last asked for
 
     @property
     def resource(self) -> str:
@@ -129,19 +139,34 @@ class ClusterAsker:
         client = self._client
         cluster, topics = client.describe_cluster(), client.describe_topics()
         self.missing_rights = tuple(_missing(cluster, topics))
-        brokers = broker_rows(cluster)
-        live = [broker["broker_id"] for broker in cluster["brokers"] if not broker.get("is_fenced")]
+        live = {broker["broker_id"]: broker for broker in cluster["brokers"] if not broker.get("is_fenced")}
+        listed, complete = coordinators(client, list(live))
         inventory = ClusterInventory(
-            str(cluster["cluster_id"]), brokers, self._quorum(), topic_rows(topics), {}, self._groups(live, before)
+            str(cluster["cluster_id"]),
+            broker_rows(cluster),
+            self._quorum(),
+            topic_rows(topics),
+            features=self._features() if whole or before is None else before.features,
         )
         gone, unsure = self._gone(gone_topics(before, inventory))
         if before is not None and unsure:
             inventory = replace(inventory, topics={**inventory.topics, **{name: before.topics[name] for name in unsure}})
         inventory = replace(inventory, settings=self._settings(inventory, before, whole))
-        lines = [*lines_of(before, inventory, whole), *map(gone_line, gone)]
+        inventory, left = _with_groups(inventory, before, {name: group.state for name, group in listed.items()}, complete)
+        asks_lags = whole or self.clock() - self._lags_at_s >= LAGS_EVERY_S
+        fresh = listed if asks_lags else {name: listed[name] for name in _changed_groups(inventory, before) if name in listed}
+        addresses = {id_: f"{broker['host']}:{broker['port']}" for id_, broker in live.items()}
+        inventory = replace(inventory, members={**inventory.members, **members(client, fresh, addresses)})
+        offsets, reached = self._offsets(inventory, topics) if asks_lags else ({}, {})
+        lags = {group: lag_of_topics(group, of_group, reached) for group, of_group in offsets.items()}
+        inventory = replace(inventory, lags={**inventory.lags, **lags})
+        lines = [*lines_of(before, inventory, whole), *map(gone_line, gone), *map(gone_group, left)]
         if whole:
-            lines += [broker_settings(str(id_), configs) for id_, configs in self._configs_of_brokers(live)]
-            lines += lag_table(self._lags(sorted(inventory.groups)))
+            lines += [
+                row for id_, configs in self._configs_of_brokers(list(live)) for row in broker_settings(str(id_), configs)
+            ]
+            lines += [line for id_ in live for line in self._log_dirs(id_)]
+            lines += lag_tables([row for group, places in offsets.items() for row in lag_rows(group, places, reached)])
         return inventory, lines
 
     def _quorum(self) -> str:
@@ -154,15 +179,28 @@ class ClusterAsker:
                 raise
             return ""
 
-    def _groups(self, live: Sequence[int], before: ClusterInventory | None) -> Mapping[str, str]:
-        """Return the state of each group. Those of a broker that has no answer are as they were."""
-        groups, complete = dict[str, str](), True
-        for id_ in live:
-            try:
-                groups |= {group["group_id"]: str(group.get("group_state", "")) for group in self._client.list_groups([id_])}
-            except KafkaError:  # a coordinator that starts, or a broker that has just gone
-                complete = False
-        return groups if complete or before is None else {**before.groups, **groups}
+    def _features(self) -> Mapping[str, str]:
+        try:
+            return feature_rows(self._client.describe_features())
+        except (IncompatibleBrokerVersion, AuthorizationError):
+            return {}  # before 2.7
+
+    def _offsets(
+        self, inventory: ClusterInventory, topics: Sequence[Mapping[str, Any]]
+    ) -> tuple[Mapping[str, TopicOffsets], TopicOffsets]:
+        """Return the offsets that each group has committed, and the ends of their partitions, as far as these have leaders."""
+        offsets = committed(self._client, sorted(inventory.groups))
+        led = {(t["name"], p["partition_index"]) for t in topics for p in t["partitions"] if p["leader_id"] >= 0}
+        wanted = {place for of_group in offsets.values() for place in of_group}
+        self._lags_at_s = self.clock()
+        return offsets, ends(self._client, sorted(wanted & led))
+
+    def _log_dirs(self, broker: int) -> Iterator[str]:
+        try:
+            (answer,) = self._client.describe_log_dirs(brokers=[broker])
+        except KafkaError:  # it has just gone, or the user may not see them
+            return
+        yield from log_dir_lines(broker, answer["log_dirs"])
 
     def _gone(self, names: Sequence[str]) -> tuple[list[str], list[str]]:
         """Return those topics of `names` that the brokers do not know any more, and the others."""
@@ -192,31 +230,24 @@ class ClusterAsker:
             if configs := answer.get("broker", {}).get(str(id_)):
                 yield id_, configs
 
-    def _lags(self, groups: Sequence[str]) -> list[str]:
-        """Return a row for each partition of each group; groups that cannot be asked now have none."""
-        committed = dict[str, Mapping[tuple[str, int], int]]()
-        for at in range(0, len(groups), AT_ONCE):
-            committed |= self._committed(groups[at : at + AT_ONCE])
-        partitions = {TopicPartition(*place): OffsetSpec.LATEST for offsets in committed.values() for place in offsets}
-        try:
-            answer = self._client.list_partition_offsets(partitions) if partitions else {}
-        except KafkaError:  # a partition without a leader, or a topic that is gone
-            answer = {}
-        ends = {(place.topic, place.partition): end.offset for place, end in answer.items()}
-        return [row for group, offsets in committed.items() for row in lag_rows(group, offsets, ends)]
 
-    def _committed(self, groups: Sequence[str]) -> Mapping[str, Mapping[tuple[str, int], int]]:
-        try:
-            answer = self._client.list_group_offsets(list(groups))
-        except KafkaError:
-            if len(groups) < 2:  # its coordinator starts, or it is gone
-                return {}
-            half = len(groups) // 2
-            return {**self._committed(groups[:half]), **self._committed(groups[half:])}
-        return {
-            group: {(place.topic, place.partition): commit.offset for place, commit in offsets.items() if commit.offset >= 0}
-            for group, offsets in answer.items()
-        }
+def _with_groups(
+    inventory: ClusterInventory, before: ClusterInventory | None, states: Mapping[str, str], complete: bool
+) -> tuple[ClusterInventory, list[str]]:
+    """Return the inventory with the groups and what was known of them, and the groups that are gone, in order. When a broker
+    has no answer, its groups are as they were."""
+    if before is None:
+        return replace(inventory, groups=states), []
+    groups = states if complete else {**before.groups, **states}
+    left = sorted(before.groups.keys() - groups.keys())
+    present = {name: row for name, row in before.members.items() if name in groups}
+    lags = {name: rows for name, rows in before.lags.items() if name in groups}
+    return replace(inventory, groups=groups, members=present, lags=lags), left
+
+
+def _changed_groups(inventory: ClusterInventory, before: ClusterInventory | None) -> list[str]:
+    states = {} if before is None else before.groups
+    return [name for name, state in inventory.groups.items() if states.get(name) != state]
 
 
 class _AdminClient(KafkaAdminClient):  # type: ignore[misc]

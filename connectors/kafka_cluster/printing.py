@@ -2,13 +2,18 @@
 
 kafka-cluster.sh cluster-id, list-endpoints           org.apache.kafka.tools.ClusterTool
 kafka-metadata-quorum.sh describe --status            org.apache.kafka.tools.MetadataQuorumCommand
+kafka-features.sh describe                            org.apache.kafka.tools.FeatureCommand
 kafka-topics.sh --describe                            org.apache.kafka.tools.TopicCommand
 kafka-configs.sh --describe                           kafka.admin.ConfigCommand
 kafka-consumer-groups.sh --list --state, --describe   org.apache.kafka.tools.consumer.group.ConsumerGroupCommand
+
+What no tool prints has a layout of the same kind: the lag of a group by topic, the partitions by log directory. Each row that
+the picture is made of stands below a header of its own, because a row is read by itself.
 """
 
 from __future__ import annotations
 
+import re
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -23,6 +28,8 @@ TopicOffsets = Mapping[tuple[str, int], int]  # an offset of each partition, by 
 OVERRIDES = ("DYNAMIC_TOPIC_CONFIG",)
 _ENDPOINTS = "ID         HOST                           PORT       RACK       STATE      ENDPOINT_TYPE"
 _STATES = "GROUP                          STATE"
+_MEMBERS = "GROUP                          COORDINATOR (ID)               ASSIGNMENT-STRATEGY  STATE           #MEMBERS"
+LAG_ROWS = 1000  # in one table: the parser reads 256 KiB of one
 _LAGS = "GROUP                          TOPIC                          PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG"
 
 
@@ -35,6 +42,9 @@ class ClusterInventory(Struct, frozen=True):
         topics: the rows of each topic: the summary without its settings, then a row a partition.
         settings: what is set for each topic itself, as the summary prints it; known of the topics that were asked about.
         groups: the state of each consumer group.
+        members: the row of each group that its coordinator describes.
+        lags: the row of each topic that a group has committed offsets of, by group and topic.
+        features: the row of each feature.
     """
 
     cluster_id: str
@@ -43,6 +53,9 @@ class ClusterInventory(Struct, frozen=True):
     topics: Mapping[str, Rows] = {}
     settings: Mapping[str, str] = {}
     groups: Mapping[str, str] = {}
+    members: Mapping[str, str] = {}
+    lags: Mapping[str, Mapping[str, str]] = {}
+    features: Mapping[str, str] = {}
 
 
 def broker_rows(cluster: Answer) -> Mapping[str, str]:
@@ -83,13 +96,19 @@ def lines_of(before: ClusterInventory | None, after: ClusterInventory, whole: bo
     cluster, and is always there."""
     old = before if before is not None and not whole else ClusterInventory("")
     lines = [f"Cluster ID: {after.cluster_id}"]
-    lines += _table(_ENDPOINTS, [row for id_, row in after.brokers.items() if old.brokers.get(id_) != row])
+    lines += _each(_ENDPOINTS, [row for id_, row in after.brokers.items() if old.brokers.get(id_) != row])
+    lines += _each(_ENDPOINTS, [_absent(row) for id_, row in (before or old).brokers.items() if id_ not in after.brokers])
+    lines += [row for name, row in after.features.items() if old.features.get(name) != row]
     if after.quorum and after.quorum != old.quorum:
         lines.append(f"ClusterId:              {after.cluster_id}\n{after.quorum}")
     for name, rows in after.topics.items():
         lines += _changed(rows, old.topics.get(name, ()), after.settings.get(name, ""), old.settings.get(name, ""))
     changed = [f"{group:<30} {state}" for group, state in sorted(after.groups.items()) if old.groups.get(group) != state]
-    return [*lines, *_table(_STATES, changed)]
+    lines += _table(_STATES, changed)
+    lines += _each(_MEMBERS, [row for group, row in after.members.items() if old.members.get(group) != row])
+    for group, rows_of in after.lags.items():
+        lines += [row for topic, row in rows_of.items() if old.lags.get(group, {}).get(topic) != row]
+    return lines
 
 
 def gone_topics(before: ClusterInventory | None, after: ClusterInventory) -> list[str]:
@@ -102,13 +121,34 @@ def gone_line(topic: str) -> str:
     return f"Error while executing topic command : Topic '{topic}' does not exist as expected"
 
 
-def broker_settings(id_: str, configs: Mapping[str, Answer]) -> str:
-    """Return the settings of a broker, each with the sources of its value, as one text of several lines."""
-    rows = (
+def gone_group(group: str) -> str:
+    """Return the line for a group that its coordinator does not list any more."""
+    return f"Error: Consumer group '{group}' does not exist."
+
+
+def member_row(group: str, answer: Answer, broker: int, address: str, state: str) -> str:
+    """Return the row of a group that its coordinator, `broker`, describes."""
+    strategy = answer.get("protocol_data") or "-"
+    place = f"{address} ({broker})"
+    return f"{group:<30} {place:<30} {strategy:<20} {answer['group_state'] or state:<15} {len(answer['members'])}"
+
+
+def log_dir_lines(broker: int, dirs: Sequence[Answer]) -> Iterator[str]:
+    """Yield the partitions in each log directory of a broker that has several, LAG_ROWS at most in a line."""
+    for entry in dirs if len(dirs) > 1 else ():
+        names = sorted(f"{t['name']}-{p['partition_index']}" for t in entry["topics"] for p in t["partitions"])
+        for part, at in enumerate(range(0, max(1, len(names)), LAG_ROWS)):
+            listed = ",".join(names[at : at + LAG_ROWS]) or "-"
+            yield f"Broker: {broker}\tLogDir: {entry['log_dir']}\tPart: {part}\tPartitions: {listed}"
+
+
+def broker_settings(id_: str, configs: Mapping[str, Answer]) -> list[str]:
+    """Return the settings of a broker, each with the sources of its value, below a heading of its own."""
+    return [
+        f"All configs for broker {id_} are:\n"
         f"  {name}={_shown(entry)} sensitive={str(entry['is_sensitive']).lower()} synonyms={{{_synonyms(entry)}}}"
         for name, entry in sorted(configs.items())
-    )
-    return "\n".join((f"All configs for broker {id_} are:", *rows))
+    ]
 
 
 def lag_rows(group: str, committed: TopicOffsets, ends: TopicOffsets) -> list[str]:
@@ -116,13 +156,41 @@ def lag_rows(group: str, committed: TopicOffsets, ends: TopicOffsets) -> list[st
     return [_lag_row(group, *at, offset, ends.get(at)) for at, offset in sorted(committed.items())]
 
 
-def lag_table(rows: Sequence[str]) -> list[str]:
-    """Return `rows` below their header; nothing without rows."""
-    return _table(_LAGS, rows)
+def lag_tables(rows: Sequence[str]) -> list[str]:
+    """Return `rows` below headers, in tables of at most LAG_ROWS rows."""
+    tables = (_table(_LAGS, rows[at : at + LAG_ROWS]) for at in range(0, len(rows), LAG_ROWS))
+    return ["\n".join(table) for table in tables]
+
+
+def lag_of_topics(group: str, committed: TopicOffsets, ends: TopicOffsets) -> Mapping[str, str]:
+    """Return a row for each topic that a group has committed offsets of, by topic: its lag in all and in the worst partition.
+    Topics of which no end is known are left out."""
+    lags: dict[str, list[tuple[int, int]]] = {}
+    for at, offset in sorted(committed.items()):
+        if at in ends:
+            lags.setdefault(at[0], []).append((max(0, ends[at] - offset), offset))
+    return {topic: _lag_of_topic(group, topic, of_topic) for topic, of_topic in lags.items()}
+
+
+def _lag_of_topic(group: str, topic: str, partitions: Sequence[tuple[int, int]]) -> str:
+    """Return the row of a topic, from lag and committed offset of each partition."""
+    lags, offsets = zip(*partitions, strict=True)
+    numbers = f"Partitions: {len(lags)}\tLag: {sum(lags)}\tLargestLag: {max(lags)}\tCommitted: {sum(offsets)}"
+    return f"Group: {group}\tTopic: {topic}\t{numbers}"
 
 
 def _table(header: str, rows: Sequence[str]) -> list[str]:
     return [header, *rows] if rows else []
+
+
+def _each(header: str, rows: Sequence[str]) -> list[str]:
+    """Return each row below a header of its own: a row is read by itself."""
+    return [f"{header}\n{row}" for row in rows]
+
+
+def _absent(row: str) -> str:
+    """Return the row of a broker that is not in the cluster any more."""
+    return re.sub(r"(?:un)?fenced +broker$", f"{'absent':<10} broker", row)
 
 
 def _changed(rows: Rows, old_rows: Rows, settings: str, old_settings: str) -> Iterator[str]:

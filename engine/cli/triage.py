@@ -195,7 +195,7 @@ def _expected(plan: Plan) -> list[str]:
 
 def _minor(plan: Plan, ledger: MemoryLedger) -> Iterator[Incident]:
     for scope in ledger.scopes():
-        yield from minor(ledger.alerts(scope), plan, ledger.roster(scope), ledger.evidence)
+        yield from minor(ledger.alerts(scope), plan, ledger.roster(scope), ledger.evidence, partial(ledger.picture, scope))
 
 
 def _picked_incidents(incidents: Iterable[Incident], warned: Set[tuple[str, int]], plan: Plan) -> tuple[Incident, ...]:

@@ -22,9 +22,11 @@ from engine.correlate.facts import Facts, RuleNotEvaluated
 from engine.correlate.keyed_state import KeyedState
 from engine.correlate.nested import Nested
 from engine.correlate.state_cache import StateCache
+from engine.correlate.stated import answers_of, fact_of
 from engine.correlate.wiring import wiring_of
 from engine.model.incidents import Evidence, Finding, NotEvaluated, Roster, Verdict, evidence_of
 from engine.model.matches import ActivitySpan, Match
+from engine.model.pictures import FactKey, StatedFact
 from engine.model.records import Progress, Tick
 from engine.model.rules import Plan
 from engine.quarantine import Quarantine, attempt
@@ -96,6 +98,8 @@ class Correlator:
         self._listened: set[str] = set()  # rules that a match came for since the last flush
         self._matches: dict[str, Match] = {}  # since the last flush, by event id
         self._early: list[Verdict | Evidence] = []  # findings of rules that were full between two flushes
+        self._answers = answers_of(plan)
+        self._stated: dict[tuple[FactKey, datetime], StatedFact] = {}  # since the last flush
         self._clocks_seen = clocks.revision
         self._bindings_seen = bindings.revision
         self._observed = False
@@ -130,8 +134,9 @@ class Correlator:
         changed = [*self._early, *(finding for rule_id in evaluated for finding in self._evaluate(rule_id))]
         verdicts = [finding for finding in changed if isinstance(finding, Verdict)]
         evidence = {e.event_id: e for e in changed if isinstance(e, Evidence)} | self._evidence(verdicts)
-        findings: list[Finding] = [*self._roster(), *evidence.values(), *verdicts, *self._not_evaluated()]
-        self._matches, self._early = {}, []
+        stated = sorted(self._stated.values(), key=lambda fact: fact.at)
+        findings: list[Finding] = [*self._roster(), *stated, *evidence.values(), *verdicts, *self._not_evaluated()]
+        self._matches, self._early, self._stated = {}, [], {}
         self._facts.extended.clear()
         self._touched, self._listened, self._observed = set(), set(), False
         self._clocks_seen, self._bindings_seen = self._facts.clocks.revision, self._facts.bindings.revision
@@ -144,6 +149,8 @@ class Correlator:
         self._facts.bindings.add_labels(match.source_id, match.labels)
         if match.rule_id.startswith(("component:", "config:")):
             self._facts.bindings.add_line(match)
+            if (fact := fact_of(match, self._facts.scope, self._answers)) is not None:
+                self._stated[fact.key, fact.at] = fact
         listeners = self._wiring.listeners.get(match.rule_id, ())
         for rule_id in listeners:
             if not self._deliver(rule_id, match, self._take):

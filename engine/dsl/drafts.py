@@ -20,7 +20,7 @@ from engine.dsl.structure import check
 from engine.dsl.terms import Terms, with_terms
 from engine.dsl.timelines import timeline
 from engine.model.expressions import Literal
-from engine.model.rules import Component, Format, Heartbeat, StatePhase, Test
+from engine.model.rules import AnswerLines, Component, Format, Heartbeat, StatePhase, Test
 
 NO_DETECTION = Detection((), Literal(False), {})
 
@@ -70,6 +70,7 @@ def draft_component(document: RuleDocument, report: Report) -> Component | None:
         file.unless or "",
         tuple(file.loggers),
         _states(file, document, report),
+        _answers(file, document, report),
     )
 
 
@@ -189,6 +190,17 @@ def _heartbeats(file: ComponentFile, document: RuleDocument, report: Report) -> 
 
 def _states(file: ComponentFile, document: RuleDocument, report: Report) -> Mapping[str, tuple[StatePhase, ...]]:
     return {state: _phases(state, entries, document, report) for state, entries in file.states.items()}
+
+
+def _answers(file: ComponentFile, document: RuleDocument, report: Report) -> Mapping[str, AnswerLines]:
+    return {
+        kind: AnswerLines(
+            tuple(entry.by),
+            _patterns(["answers", kind, "lines"], "", document, report),
+            _patterns(["answers", kind, "gone"], "", document, report),
+        )
+        for kind, entry in file.answers.items()
+    }
 
 
 def _phases(state: str, entries: Sequence[StatePhaseEntry], document: RuleDocument, report: Report) -> tuple[StatePhase, ...]:

@@ -159,6 +159,11 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "ends": "Patterns of lines with which it ends.",
         "at_most": "How long it lasts when no such line comes; 30 min if not given.",
     },
+    "AnswerEntry": {
+        "by": "The captures or labels that identify what the fact is about.",
+        "lines": "Patterns of lines that state it.",
+        "gone": "Patterns of lines that say that it is not there any more.",
+    },
     "ComponentFile": {
         "name": "The component; the same as the file's name.",
         "label": "The label for the id of a process.",
@@ -168,6 +173,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "unless": "A component whose processes print the same lines but do not belong to this one.",
         "loggers": "Logger packages of its processes: a name counts only at the beginning of a message of one of these.",
         "states": "States that its processes go through, by name; each is a list of ways into it and out of it.",
+        "answers": "What its servers state when they are asked, by kind of fact: the picture of the cluster is made of it.",
         "notes": "Anything; not used.",
     },
     "DialectFile": {

@@ -331,6 +331,14 @@ class StatePhaseEntry(Strict):
     at_most: Duration = 1800.0
 
 
+class AnswerEntry(Strict):
+    """`answers.<kind>` of a component: how a server that is asked states a fact of this kind."""
+
+    by: list[Text] = Field(min_length=1)
+    lines: list[str] = Field(min_length=1)
+    gone: list[str] = []
+
+
 class ComponentFile(Strict):
     """`rules/components/<name>.yml`."""
 
@@ -342,6 +350,7 @@ class ComponentFile(Strict):
     unless: RuleId | None = None
     loggers: list[Text] = []
     states: dict[RuleId, list[StatePhaseEntry]] = {}
+    answers: dict[RuleId, AnswerEntry] = {}
     notes: Any = None
 
 

@@ -14,16 +14,27 @@ from engine.incident.compose import IncidentContext, compose, evidence_ids, evid
 from engine.incident.dialects import spelled, spelled_command
 from engine.incident.links import link_alerts
 from engine.model.incidents import OTHERS, Alert, AlertKey, Evidence, Incident, Roster
+from engine.model.pictures import ClusterPicture
 from engine.model.rules import Plan
 from engine.model.words import worded
 
 NOT_JUDGED = "nobody judges it any longer"  # the end of the reason of an incident whose rule was removed
 
 Lookup = Callable[[Sequence[str]], Mapping[str, Evidence]]
+PictureLookup = Callable[[datetime], ClusterPicture | None]
+
+
+def unseen(at: datetime) -> None:
+    """Return None: the picture of a cluster that nobody asks."""
 
 
 def decide(
-    alerts: Mapping[AlertKey, tuple[Alert, ...]], incidents: Sequence[Incident], plan: Plan, roster: Roster, evidence: Lookup
+    alerts: Mapping[AlertKey, tuple[Alert, ...]],
+    incidents: Sequence[Incident],
+    plan: Plan,
+    roster: Roster,
+    evidence: Lookup,
+    pictures: PictureLookup = unseen,
 ) -> list[Incident]:
     """Return the new revisions of incidents, those of the oldest groups first; none for incidents that do not change.
 
@@ -34,8 +45,9 @@ def decide(
     Args:
         incidents: last revisions, oldest first, merged ones included.
         evidence: returns the evidence of event ids.
+        pictures: returns the picture of the cluster at a time.
     """
-    context = IncidentContext(plan, plan.rules(), roster)
+    context = IncidentContext(plan, plan.rules(), roster, pictures)
     groups = [group for group in _groups(alerts, context) if not group.informs]
     ids, merged = _identities(groups, incidents, context)
     before = {incident.id: incident for incident in incidents}
@@ -45,9 +57,11 @@ def decide(
     return [*_changed((*now, *folded, *without_alerts), before)]
 
 
-def minor(alerts: Mapping[AlertKey, tuple[Alert, ...]], plan: Plan, roster: Roster, evidence: Lookup) -> list[Incident]:
+def minor(
+    alerts: Mapping[AlertKey, tuple[Alert, ...]], plan: Plan, roster: Roster, evidence: Lookup, pictures: PictureLookup = unseen
+) -> list[Incident]:
     """Return the incidents that more matches would make, oldest first: those of rules that inform until they escalate."""
-    context = IncidentContext(plan, plan.rules(), roster)
+    context = IncidentContext(plan, plan.rules(), roster, pictures)
     groups = [group for group in _groups(alerts, context) if group.informs and _escalates(group, context)]
     return _with_evidence(groups, [compose(group, context, new_id(group.root)) for group in groups], evidence, plan)
 

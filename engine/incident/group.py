@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import partial
 from itertools import islice
 
 from engine.incident.affected import AffectedAlerts, affected_since
@@ -22,6 +24,7 @@ from engine.model.incidents import (
     Verdict,
     interval_of,
 )
+from engine.model.pictures import OF_STEPS, StatedFact
 from engine.model.rules import Plan
 from engine.ports import Ledger
 from engine.quarantine import OF_THE_HOST, Quarantine, attempt
@@ -42,6 +45,8 @@ def group(findings: Iterable[Finding], plan: Plan, ledger: Ledger, quarantine: Q
     waiting, affected = iter(findings), _AffectedScopes(plan, ledger)
     while chunk := list(islice(waiting, CHUNK)):
         affected.add(chunk, _put_each(chunk, ledger, quarantine))
+        if stated := [finding for finding in chunk if isinstance(finding, StatedFact)]:
+            affected.add_facts(ledger.put_facts(stated))
     for scope, intervals, incidents in affected.scopes():
         revisions = _decided(scope, ledger.alerts(scope, intervals), incidents, plan, ledger, quarantine)
         ledger.put_incidents(revisions)
@@ -100,7 +105,7 @@ def _decided(
     """Return the new revisions. Alerts on which the decision raises are removed from the ledger."""
 
     def decided(about: Mapping[AlertKey, tuple[Alert, ...]]) -> Sequence[Incident]:
-        return decide(about, incidents, plan, ledger.roster(scope), ledger.evidence)
+        return decide(about, incidents, plan, ledger.roster(scope), ledger.evidence, partial(ledger.picture, scope))
 
     if quarantine is None:
         return decided(alerts)
@@ -154,6 +159,7 @@ class _AffectedScopes:
         self._evidence: set[str] = set()  # ids of the events that were stored, perhaps anew as they were extended
         self._whole: set[str] = set()  # scopes to decide as a whole
         self._scopes: set[str] = set()  # scopes with findings
+        self._stepped: set[str] = set()  # scopes of which something was stated that a step of a fix may be about
 
     def add(self, chunk: Sequence[Finding], changed: Iterable[AlertInterval]) -> None:
         """Add stored findings.
@@ -170,6 +176,21 @@ class _AffectedScopes:
         proved = (interval_of(alert) for alert in alerts if not self._evidence.isdisjoint(alert.evidence))
         for interval in (*changed, *proved):
             self._changed[interval.key[0]].add(interval)
+
+    def add_facts(self, changed: Iterable[StatedFact]) -> None:
+        """Add facts that are news: alerts that began later show what they touch by them, and steps that are done may be shown
+        as done."""
+        since: dict[str, datetime] = {}
+        for fact in changed:
+            since[fact.scope] = min(fact.at, since.get(fact.scope, fact.at))
+            if fact.kind in OF_STEPS:
+                self._stepped.add(fact.scope)
+        for scope, at in since.items():
+            intervals = self._ledger.alert_intervals(scope, at)
+            is_open = scope in self._stepped
+            later = [each for each in intervals if each.starts_at >= at or (is_open and each.until in (None, EVER))]
+            self._changed[scope].update(later)
+            self._scopes |= {scope} if later else set()
 
     def scopes(self) -> Iterator[tuple[str, set[AlertInterval] | None, Sequence[Incident]]]:
         """Yield the scopes to decide, sorted, and of each the alerts (None: all) and the incidents, oldest first."""

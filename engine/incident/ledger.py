@@ -19,6 +19,7 @@ from engine.model.incidents import (
     extent,
     interval_of,
 )
+from engine.model.pictures import ClusterPicture, FactKey, StatedFact, change_by, picture_of
 
 
 class MemoryLedger:
@@ -32,6 +33,8 @@ class MemoryLedger:
         self._rosters: dict[str, Roster] = {}
         self._judged: dict[str, str] = {}
         self._blinds: dict[str, dict[NotEvaluated, None]] = {}
+        self._facts: dict[str, dict[FactKey, dict[datetime, StatedFact]]] = {}  # by scope, thing and time
+        self._pictures: dict[tuple[str, datetime], ClusterPicture | None] = {}  # by scope and the time of its newest fact
 
     def put_findings(
         self,
@@ -112,6 +115,31 @@ class MemoryLedger:
         scopes = sorted(self._blinds) if scope is None else [scope]
         blinds = (blind for name in scopes for blind in self._blinds.get(name, ()))
         return sorted(blinds, key=lambda blind: (blind.scope, blind.what, blind.why))
+
+    def put_facts(self, stated: Iterable[StatedFact]) -> Sequence[StatedFact]:
+        """Store what servers stated, in order of time; return those that differ from the fact before about the same thing."""
+        changed = []
+        self._pictures.clear()
+        for fact in sorted(stated, key=lambda fact: fact.at):
+            of_thing = self._facts.setdefault(fact.scope, {}).setdefault(fact.key, {})
+            at = max((at for at in of_thing if at <= fact.at), default=None)
+            change = change_by(fact, None if at is None else of_thing[at])
+            if change is not None:
+                of_thing[change.stored.at] = change.stored
+                if change.removed is not None:
+                    del of_thing[change.removed.at]
+                changed += [fact] if change.is_news else []
+        return changed
+
+    def picture(self, scope: str, until: datetime) -> ClusterPicture | None:
+        """Return what was stated about `scope` until then; None when nothing was."""
+        of_scope = self._facts.get(scope, {})
+        reached = max((at for of_thing in of_scope.values() for at in of_thing if at <= until), default=DAWN)
+        if (scope, reached) not in self._pictures:
+            stated = (fact for of_thing in of_scope.values() for at, fact in of_thing.items() if at <= until)
+            self._pictures[scope, reached] = picture_of(stated)
+        picture = self._pictures[scope, reached]
+        return None if picture is None else picture.seen_until(until)
 
     def put_incidents(self, incidents: Iterable[Incident]) -> None:
         """Store new revisions."""

@@ -14,7 +14,7 @@ from engine.match.speech import from_loggers
 from engine.model.asked_items import asked_items
 from engine.model.configs import settings_of_plan
 from engine.model.expressions import evaluate, names
-from engine.model.matches import state_sign
+from engine.model.matches import ANSWER_SIGN, answer_sign, state_sign
 from engine.model.rules import Component, Heartbeat, Item, Plan, Signature, Test
 
 # in the rule ids of lines that are no signature's
@@ -189,8 +189,8 @@ def _configuration(kind: str, settings: Set[str]) -> Detector:
 
 
 def _component_lines(component: Component) -> list[Detector]:
-    """Return the lines in which a process of `component` prints its name, its version, where its states begin and end, and its
-    heartbeats."""
+    """Return the lines in which a process of `component` prints its name, its version, where its states begin and end, its
+    heartbeats, and what it answers."""
     lines = [_line(rule_id, tests, component.loggers) for rule_id, tests in _kinds(component) if tests]
     heartbeats = enumerate(component.heartbeats)
     return [*lines, *(_heartbeat(f"component:{component.name}{HEARTBEAT}", index, beat) for index, beat in heartbeats)]
@@ -204,11 +204,14 @@ def _kinds(component: Component) -> Iterator[tuple[str, Sequence[Test]]]:
         for number, phase in enumerate(phases):
             yield state_sign(component.name, state, number, "begins"), phase.begins
             yield state_sign(component.name, state, number, "ends"), phase.ends
+    for kind, answer in component.answers.items():
+        yield answer_sign(component.name, kind), answer.lines
+        yield answer_sign(component.name, kind, is_gone=True), answer.gone
 
 
 def _line(rule_id: str, tests: Sequence[Test], loggers: Sequence[str]) -> Detector:
     """Return the lines of one kind: of a component with loggers at the beginning of a message; a version anywhere."""
-    if rule_id.endswith(VERSION):
+    if rule_id.endswith(VERSION) or ANSWER_SIGN.fullmatch(rule_id):
         loggers = ()
     groups = [(test.at_beginning() if loggers else test,) for test in tests]
     signs = _signs([test for group in groups for test in group])

@@ -76,6 +76,7 @@ class Call(Struct, frozen=True, tag=True):
 Expression: TypeAlias = Literal | NameExpression | ItemExpression | Unary | Binary | Call
 
 
+MOST_REPLICAS = 3  # that a reassignment gives a partition, where there are more brokers
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")  # org.apache.kafka.common.internals.Topic
 
 
@@ -90,18 +91,35 @@ def round_up(number: float, step: float) -> int:
 
 
 def reassignment(topics: Any, partitions: Any, brokers: Any) -> str:
-    """Return the JSON that kafka-reassign-partitions takes: every one of `partitions` of one topic on all of `brokers`.
+    """Return the JSON that kafka-reassign-partitions takes: every one of `partitions` on all of `brokers`, or, where there are
+    more than three, on three of them, the present replica first.
 
-    `topics` and `partitions` are one value or a list, `brokers` a list or comma-separated text. Raises ValueError for several
-    topics, because the partitions could not be assigned to them, and for a name that is invalid for a topic of Kafka.
+    `topics` and `partitions` are one value or a list, `brokers` a list or comma-separated text. A partition is a number of the
+    only topic, or `topic-number@broker` with the present replica. Raises ValueError for numbers of several topics, and for a
+    name that is invalid for a topic of Kafka.
     """
-    [topic] = topics if isinstance(topics, list | tuple) else [topics]
-    if not _TOPIC.fullmatch(str(topic)):
-        raise ValueError(topic)
     ids = [int(b) for b in (brokers.split(",") if isinstance(brokers, str) else brokers)]
-    numbers = {int(p) for p in (partitions if isinstance(partitions, list | tuple) else [partitions])}
-    rows = [{"topic": topic, "partition": p, "replicas": ids} for p in sorted(numbers)]
+    listed = partitions if isinstance(partitions, list | tuple) else [partitions]
+    if all("@" in str(partition) for partition in listed):
+        rows = [_row(str(partition), ids) for partition in listed]
+    else:
+        [topic] = topics if isinstance(topics, list | tuple) else [topics]
+        rows = [{"topic": topic, "partition": p, "replicas": ids} for p in sorted({int(p) for p in listed})]
+    if invalid := [row["topic"] for row in rows if not _TOPIC.fullmatch(str(row["topic"]))]:
+        raise ValueError(invalid)
     return json.dumps({"version": 1, "partitions": rows}, separators=(",", ":"))
+
+
+def _row(partition: str, ids: list[int]) -> dict[str, Any]:
+    """Return a partition of a reassignment, given as `topic-number@broker`."""
+    name, _, present = partition.rpartition("@")
+    topic, _, number = name.rpartition("-")
+    if len(ids) <= MOST_REPLICAS:
+        return {"topic": topic, "partition": int(number), "replicas": ids}
+    others = [id_ for id_ in ids if id_ != int(present)]
+    first = int(number) % len(others)  # so that partitions do not share all their brokers
+    chosen = [*others[first:], *others[:first]][: MOST_REPLICAS - 1]
+    return {"topic": topic, "partition": int(number), "replicas": [int(present), *chosen]}
 
 
 def without(names: Any, others: Any) -> str:

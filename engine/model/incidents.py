@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 from msgspec import Struct, field
 
 from engine.model.acts import Handling
+from engine.model.blast import BlastRadius
 from engine.model.matches import Match, Value
+from engine.model.pictures import StatedFact
 from engine.model.records import Labels
 from engine.model.words import worded
 
@@ -165,11 +167,11 @@ class NotEvaluated(Struct, frozen=True):
     why: str
 
 
-Finding = Verdict | Evidence | Roster | NotEvaluated
+Finding = Verdict | Evidence | Roster | NotEvaluated | StatedFact
 
 
 class RenderedStep(Struct, frozen=True):
-    """A step of the fix with its numbers filled in."""
+    """A step of the fix with its numbers filled in. `is_done`: the picture of the cluster shows that nothing is left to do."""
 
     do: str
     where: str = ""
@@ -178,6 +180,7 @@ class RenderedStep(Struct, frozen=True):
     file: Mapping[str, str] = field(default_factory=dict)
     run: str = ""
     changes_state: bool = False
+    is_done: bool = False
 
     @property
     def assignments(self) -> tuple[str, ...]:
@@ -264,6 +267,7 @@ class Incident(Struct, frozen=True):
     heartbeats: tuple[HeartbeatRun, ...] = ()
     handling: Handling | None = None
     translations: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    blast: BlastRadius | None = None  # what it touches, where the cluster is asked
 
     @property
     def edition(self) -> str:

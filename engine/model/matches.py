@@ -20,7 +20,7 @@ class Match(Struct, frozen=True, array_like=True, gc=False):
     At most one per (signature, event). `at` is event time, or ingest time when not `dated`. `text` is the evidence, at most
     4 kB; `origin` is the event's. `items` are the items that held, sorted: those alone that an expression about alerts of the
     rule names. `rule_id` may also name a line of a component: `component:<name>/names`, `/version`,
-    `/heartbeat`, or a sign of a state (`state_sign`).
+    `/heartbeat`, a sign of a state (`state_sign`), or an answer of a server that was asked (`answer_sign`).
     """
 
     rule_id: str
@@ -41,6 +41,11 @@ def state_sign(component: str, state: str, phase: int, edge: str) -> str:
     return f"{COMPONENT_LINE}{component}/{state}/{phase}/{edge}"
 
 
+def answer_sign(component: str, kind: str, is_gone: bool = False) -> str:
+    """Return the `rule_id` of a line that states a fact of `kind`, or that what it is about is gone; ANSWER_SIGN reads it."""
+    return f"{COMPONENT_LINE}{component}/answers/{kind}/{'gone' if is_gone else 'is'}"
+
+
 class ActivitySpan(Struct, frozen=True, gc=False):
     """`source_id` wrote events at `first` and at `last`, without a pause of SEEN_GAP_S or longer between the two.
 
@@ -56,5 +61,6 @@ class ActivitySpan(Struct, frozen=True, gc=False):
 
 
 STATE_SIGN = re.compile(r"component:(?P<component>[^/]+)/(?P<state>[^/]+)/(?P<phase>\d+)/(?P<edge>begins|ends)")
+ANSWER_SIGN = re.compile(r"component:(?P<component>[^/]+)/answers/(?P<kind>[^/]+)/(?P<edge>is|gone)")
 SEEN_GAP_S = 60.0
 EVIDENCE_BYTES = 4096

@@ -310,6 +310,15 @@ class StatePhase(Struct, frozen=True):
     at_most_s: float
 
 
+class AnswerLines(Struct, frozen=True):
+    """The lines in which a server that is asked states a fact of one kind: `by` are the captures or labels that identify what
+    it is about, `gone` lines that say that it is not there any more."""
+
+    by: tuple[str, ...]
+    lines: tuple[Test, ...]
+    gone: tuple[Test, ...] = ()
+
+
 class Component(Struct, frozen=True):
     """How to recognise a process of this component: `names` are lines that capture the member (captures named `member`),
     `version` lines that capture the version. Two names that agree bind a source to (component, member), unless the source is a
@@ -328,6 +337,7 @@ class Component(Struct, frozen=True):
     unless: str = ""
     loggers: tuple[str, ...] = ()
     states: Mapping[str, tuple[StatePhase, ...]] = field(default_factory=dict)
+    answers: Mapping[str, AnswerLines] = field(default_factory=dict)  # by kind of fact
 
 
 class Format(Struct, frozen=True):

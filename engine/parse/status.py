@@ -79,7 +79,10 @@ def _of_document(document: Mapping[str, Any]) -> Iterator[tuple[ConnectorPart, b
 def _of_connector(status: Mapping[str, Any]) -> Iterator[tuple[ConnectorPart, bool]]:
     labels = {"connector": status["name"]} if isinstance(status.get("name"), str) else {}
     tasks = status.get("tasks")
-    for part in (status.get("connector"), *(tasks if isinstance(tasks, list) else ())):
+    itself = status.get("connector")
+    if isinstance(itself, dict) and isinstance(status.get("type"), str):
+        itself = {**itself, "type": status["type"]}
+    for part in (itself, *(tasks if isinstance(tasks, list) else ())):
         if isinstance(part, dict):
             yield from _of_part(part, labels)
 

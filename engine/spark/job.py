@@ -28,6 +28,7 @@ from engine.errors import DataLoss, SourceError, StoreAway, TocsinError
 from engine.incident import NOT_JUDGED, group, regroup
 from engine.match import redactor_of
 from engine.model.incidents import Evidence, Incident, NotEvaluated, Roster, Verdict
+from engine.model.pictures import StatedFact
 from engine.model.quarantine import DeadLetter
 from engine.model.rules import Plan
 from engine.ports import Say
@@ -374,7 +375,7 @@ class _BatchWriter:
         messages = [item.sentence for item in losses] + [item.text for item in items if isinstance(item, InputNotice)]
         letters = [item for item in items if isinstance(item, DeadLetter)]
         quarantine = self._quarantine()
-        findings = [item for item in items if isinstance(item, Verdict | Evidence | Roster | NotEvaluated)]
+        findings = [item for item in items if isinstance(item, Verdict | Evidence | Roster | NotEvaluated | StatedFact)]
         with self._job.store.batch(self._id(batch), self._job.plan.hash) as ledger:
             revisions = list(group(findings, self._job.plan, ledger, quarantine))
             count = len(letters)

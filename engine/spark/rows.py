@@ -12,6 +12,7 @@ from engine.codec import dumps, loads
 from engine.columns.audit import AuditResult
 from engine.model.incidents import Evidence, NotEvaluated, Roster, Verdict
 from engine.model.matches import ActivitySpan, Match
+from engine.model.pictures import StatedFact
 from engine.model.quarantine import DeadLetter, Misdated
 from engine.model.records import Progress, Tick
 from engine.quarantine import ERROR_CHARS
@@ -60,7 +61,7 @@ WorkerRow = (
     | Misdated
     | AuditResult
 )
-BatchRow = WorkerRow | Verdict | Evidence | Roster | NotEvaluated
+BatchRow = WorkerRow | Verdict | Evidence | Roster | NotEvaluated | StatedFact
 RowTuple = tuple[str, str, str]
 
 _KINDS: Mapping[str, type[Any]] = {kind.__name__: kind for kind in get_args(BatchRow)}

@@ -27,9 +27,11 @@ from engine.model.incidents import (
     extent,
     interval_of,
 )
+from engine.model.pictures import ClusterPicture, StatedFact
 from engine.model.quarantine import DeadLetter
 from engine.store import schema
 from engine.store.databases import upsert
+from engine.store.facts import FactTable
 
 MAX_LETTERS = 1000
 REMOVED = ""  # the body of an alert that was removed for its age
@@ -149,6 +151,14 @@ class StoreLedger:
         """Return the roster of `scope`; empty when none is stored."""
         body = self._connection.scalar(select(schema.rosters.c.body).where(schema.rosters.c.scope == scope))
         return Roster(scope, {}) if body is None else loads(body, Roster)
+
+    def put_facts(self, stated: Iterable[StatedFact]) -> Sequence[StatedFact]:
+        """Store what servers stated, in order of time; return those that differ from the fact before about the same thing."""
+        return FactTable(self._connection).put(stated)
+
+    def picture(self, scope: str, until: datetime) -> ClusterPicture | None:
+        """Return what was stated about `scope` until then; None when nothing was."""
+        return FactTable(self._connection).picture(scope, until)
 
     def blinds(self, scope: str) -> Sequence[NotEvaluated]:
         """Return what is not evaluated in `scope`, ordered by what and why."""

@@ -133,7 +133,11 @@ STEPS: Mapping[int, Sequence[Statement]] = {
         "CREATE TABLE handlings (incident TEXT NOT NULL PRIMARY KEY, state TEXT NOT NULL, until_seen TEXT NOT NULL,"
         ' "count" BIGINT NOT NULL, body TEXT NOT NULL)',
     ),
-    9: ("CREATE INDEX incidents_by_rule ON incidents (rule, number, state, scope, id)",),
+    9: (
+        "CREATE INDEX incidents_by_rule ON incidents (rule, number, state, scope, id)",
+        "CREATE TABLE facts (scope TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, at TEXT NOT NULL,"
+        " body TEXT NOT NULL, PRIMARY KEY (scope, kind, name, at))",
+    ),
 }
 
 

@@ -16,7 +16,7 @@ from sqlalchemy import Column, Connection, Select, and_, delete, func, or_, sele
 from engine.codec import loads
 from engine.model.incidents import Incident
 from engine.model.notifications import DeliveryState
-from engine.store import schema
+from engine.store import facts, schema
 from engine.store.acts import shown_state
 from engine.store.ledger import REMOVED, entity_text
 
@@ -50,6 +50,7 @@ def prune(connection: Connection, before: datetime, limit: int) -> int:
     _remove_evidence(connection, removed)
     _forget(connection, [incident.id for incident in removed])
     _remove_acts(connection)
+    facts.prune(connection, schema.text(before))
     connection.execute(delete(schema.silences).where(schema.silences.c.ends_at < schema.text(before)))
     return len(removed)
 

@@ -77,6 +77,17 @@ blinds = Table(
     Index("blinds_by_scope", "scope"),
 )
 
+facts = Table(
+    "facts",
+    metadata,
+    Column("scope", Text, primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("at", Text, primary_key=True),
+    Column("body", Text, nullable=False),
+    comment="what servers stated when they were asked, until the next row about the same thing",
+)
+
 losses = Table(
     "losses",
     metadata,

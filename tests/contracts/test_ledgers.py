@@ -22,6 +22,8 @@ from engine.model.incidents import (
     Verdict,
     interval_of,
 )
+from engine.model.matches import Value
+from engine.model.pictures import StatedFact
 from engine.ports import Ledger
 from engine.store import Store
 from engine.store.ledger import StoreLedger
@@ -194,3 +196,70 @@ def test_by_which_rules_a_scope_was_decided_is_remembered(ledger: Ledger) -> Non
     ledger.put_judged("prod", "one")
     ledger.put_judged("prod", "two")
     assert (ledger.judged_by("prod"), ledger.judged_by("test")) == ("two", None)
+
+
+def stated(kind: str, name: str, minute: float, **values: Value) -> StatedFact:
+    return StatedFact("prod", kind, name, NOON + timedelta(minutes=minute), values)
+
+
+def test_without_facts_there_is_no_picture(ledger: Ledger) -> None:
+    assert ledger.picture("prod", EVER) is None
+
+
+def test_a_picture_is_of_a_time_and_only_news_are_told(ledger: Ledger) -> None:
+    there = {"host": "kafka-1", "port": 9092, "rack": "null"}
+    first, fenced = (stated("broker", "1", minute, **there, state=state) for minute, state in ((0, "unfenced"), (8, "fenced")))
+    assert ledger.put_facts([first, stated("broker", "1", 4, **there, state="unfenced")]) == [first]
+    assert ledger.put_facts([fenced, stated("broker", "2", 9, **there, state="unfenced")]) == [
+        fenced,
+        stated("broker", "2", 9, **there, state="unfenced"),
+    ]
+    assert ledger.picture("prod", NOON - timedelta(minutes=1)) is None
+    assert ledger.picture("test", EVER) is None
+    pictures = [ledger.picture("prod", NOON + timedelta(minutes=minute)) for minute in (7, 8, 9)]
+    assert [{id_: broker.fenced for id_, broker in picture.brokers.items()} for picture in pictures if picture is not None] == [
+        {"1": False},
+        {"1": True},
+        {"1": True, "2": False},
+    ]
+
+
+def test_what_is_told_late_takes_its_place_in_time(ledger: Ledger) -> None:
+    new, old = (stated("group", "g", minute, group="g", state=state) for minute, state in ((9, "Empty"), (2, "Stable")))
+    assert ledger.put_facts([new]) == [new]
+    assert ledger.put_facts([old, new]) == [old]
+    earlier, later = (ledger.picture("prod", NOON + timedelta(minutes=minute)) for minute in (5, 20))
+    assert earlier is not None
+    assert later is not None
+    assert (earlier.groups["g"].state, later.groups["g"].state) == ("Stable", "Empty")
+
+
+def test_of_each_hour_the_last_lag_is_kept_and_the_last_round_is_known(ledger: Ledger) -> None:
+    group = stated("group", "g", 0, group="g", state="Stable")
+    for minute, behind in ((1, 10), (20, 20), (70, 30)):
+        values: dict[str, Value] = {
+            "group": "g",
+            "topic": "t",
+            "partitions": 1,
+            "lag": behind,
+            "largest_lag": 1,
+            "committed": 1,
+        }
+        ledger.put_facts([group, stated("lag", "g/t", minute, **values), stated("cluster", "x", minute, cluster_id="x")])
+    pictures = [ledger.picture("prod", NOON + timedelta(minutes=minute)) for minute in (10, 50, 90)]
+    lags = [list(picture.groups["g"].lags.values()) for picture in pictures if picture is not None]
+    assert [lag[0].lag if lag else None for lag in lags] == [None, 20, 30]
+    last = pictures[-1]
+    assert last is not None
+    assert (last.cluster_id, last.at) == ("x", NOON + timedelta(minutes=70))
+
+
+def test_many_facts_are_put_at_once(ledger: Ledger) -> None:
+    facts = [
+        stated("topic", f"t-{number}", 0, topic=f"t-{number}", partitions=0, copies=1, configs="") for number in range(600)
+    ]
+    assert len(ledger.put_facts(facts)) == 600
+    assert ledger.put_facts(facts) == []
+    picture = ledger.picture("prod", EVER)
+    assert picture is not None
+    assert len(picture.topics) == 600

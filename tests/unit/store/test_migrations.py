@@ -130,6 +130,7 @@ ALTER TABLE incidents DROP COLUMN began;
 ALTER TABLE incidents DROP COLUMN "count";
 CREATE INDEX incidents_listed ON incidents (state, severity, seen, component, scope, rule, first_seen, until, id);
 DROP TABLE acts;
+DROP TABLE facts;
 DROP TABLE handlings;
 UPDATE meta SET value = '8' WHERE name = 'schema';
 """

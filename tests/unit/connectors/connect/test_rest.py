@@ -6,6 +6,7 @@ import json
 import socket
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -25,6 +26,7 @@ class Cluster:
     def __init__(self, *statuses: dict[str, Any], names_only: bool = False) -> None:
         self.statuses = {status["name"]: status for status in statuses}
         self.names_only = names_only
+        self.topics: list[str] | None = ["shop.orders", "heartbeats"]  # None: a worker before 2.5
 
     def __call__(self, request: Asked) -> Answer:
         path = request.path
@@ -36,6 +38,11 @@ class Cluster:
             assert path == "/connectors?expand=status"
             expanded = {name: {"status": status} for name, status in self.statuses.items()}
             return Answer(list(self.statuses) if self.names_only else expanded)
+        if path.endswith("/topics"):
+            name = unquote(path.removeprefix("/connectors/").removesuffix("/topics"))
+            return Answer(
+                {name: {"topics": self.topics}} if self.topics is not None else MISSING, 404 if self.topics is None else 200
+            )
         name, *task = path.removeprefix("/connectors/").removesuffix("/status").split("/tasks/")
         if task:
             return Answer({"error_code": 404, "message": f"No status found for task {name}-{task[0]}"}, 404)
@@ -50,9 +57,15 @@ def test_a_whole_round_is_the_worker_its_connectors_and_plugins() -> None:
     with answering(Cluster(status("cdc", part()))) as server:
         inventory, lines = asker_of(server.url).ask(None, whole=True)
     assert (inventory.version, inventory.tasks, list(inventory.parts)) == ("4.3.1", 1, ["cdc"])
-    assert [json.loads(line) for line in lines][::2] == [SERVER, PLUGINS]
-    assert json.loads(lines[1])["name"] == "cdc"
-    assert [request.path for request in server.asked] == ["/", "/connectors?expand=status", "/connector-plugins"]
+    documents = [json.loads(line) for line in lines]
+    assert (documents[0], documents[2:]) == (SERVER, [{"cdc": {"topics": ["heartbeats", "shop.orders"]}}, PLUGINS])
+    assert documents[1]["name"] == "cdc"
+    assert [request.path for request in server.asked] == [
+        "/",
+        "/connectors?expand=status",
+        "/connectors/cdc/topics",
+        "/connector-plugins",
+    ]
     assert {request.method for request in server.asked} == {"GET"}
 
 
@@ -65,6 +78,22 @@ def test_a_round_without_change_is_two_requests_and_the_line_of_the_worker() -> 
     assert again == inventory
     assert [json.loads(line) for line in lines] == [SERVER]
     assert len(server.asked) == 2
+
+
+def test_topics_are_asked_for_again_until_there_are_some_and_not_of_a_worker_that_does_not_track_them() -> None:
+    cluster = Cluster(status("cdc", part()))
+    cluster.topics = []
+    with answering(cluster) as server:
+        asker = asker_of(server.url)
+        inventory, _ = asker.ask(None, whole=True)
+        cluster.topics = ["shop.orders"]
+        inventory, lines = asker.ask(inventory, whole=False)
+        assert [json.loads(line) for line in lines[1:]] == [{"cdc": {"topics": ["shop.orders"]}}]
+        cluster.topics = None
+        old, _ = asker.ask(None, whole=True)
+        del server.asked[:]
+        again, lines = asker.ask(old, whole=False)
+    assert (again, len(lines), len(server.asked)) == (old, 1, 2)
 
 
 @pytest.mark.parametrize("name", ["cdc", "a/b ü"])

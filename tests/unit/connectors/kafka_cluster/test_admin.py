@@ -5,9 +5,10 @@ from __future__ import annotations
 import socket
 import threading
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+from kafka import TopicPartition
 from kafka.errors import CoordinatorLoadInProgressError, SaslAuthenticationFailedError, TopicAuthorizationFailedError
 
 from connectors.kafka_cluster import admin, look
@@ -18,6 +19,10 @@ from tests.unit.connectors.kafka_cluster.test_printing import BROKERS, topic
 ALL_RIGHTS = ["DESCRIBE", "DESCRIBE_CONFIGS"]
 
 
+class Offset(NamedTuple):
+    offset: int
+
+
 class Client:
     """Answers as kafka-python's admin client does; counts the requests."""
 
@@ -25,6 +30,7 @@ class Client:
         self.topics, self.requests, self.failing = list(topics), Counter[str](), dict[str, Exception]()
         self.groups: dict[int, list[dict[str, str]]] = {1: [{"group_id": "g", "group_state": "Stable"}]}
         self.rights, self.closed = ALL_RIGHTS, False
+        self.committed: dict[TopicPartition, Offset] = {}
 
     def _asked(self, request: str) -> None:
         self.requests[request] += 1
@@ -50,13 +56,32 @@ class Client:
         self._asked("groups")
         return self.groups[brokers[0]]
 
+    def describe_groups(self, groups: list[str], group_coordinator_id: int) -> dict[str, Any]:
+        self._asked("members")
+        states = {group["group_id"]: group["group_state"] for group in self.groups[group_coordinator_id]}
+        return {
+            name: {"error": None, "group_state": states[name], "protocol_data": "range", "members": [{}]} for name in groups
+        }
+
+    def describe_features(self) -> dict[str, Any]:
+        self._asked("features")
+        return {"metadata.version": {"supported": (7, 30), "finalized": (1, 30), "finalized_epoch": 3}}
+
+    def describe_log_dirs(self, brokers: list[int]) -> list[dict[str, Any]]:
+        self._asked("log dirs")
+        return [{"broker": brokers[0], "log_dirs": []}]
+
+    def list_partition_offsets(self, places: dict[Any, Any]) -> dict[Any, Any]:
+        self._asked("ends")
+        return {place: Offset(10) for place in places}
+
     def describe_configs(self, resources: list[Any], **_: Any) -> dict[str, Any]:
         self._asked("configs")
         return {}
 
     def list_group_offsets(self, groups: list[str]) -> dict[str, Any]:
         self._asked("offsets")
-        return {}
+        return dict.fromkeys(groups, self.committed)
 
     def close(self) -> None:
         self.closed = True
@@ -103,6 +128,44 @@ def test_groups_of_a_coordinator_that_starts_are_as_they_were() -> None:
     client.failing["groups"] = CoordinatorLoadInProgressError()
     after, lines = asker.ask(before, whole=False)
     assert (after.groups, lines) == ({"g": "Stable"}, ["Cluster ID: xyz"])
+
+
+def test_a_thousand_groups_are_asked_in_pages_and_their_members_again_when_their_state_changes() -> None:
+    client = Client(topic("orders", 1, 1, -1))
+    client.groups[1] = [{"group_id": f"g-{number:04}", "group_state": "Stable"} for number in range(1000)]
+    client.committed = {TopicPartition("orders", number): Offset(4) for number in range(3)}
+    now = [1000.0]
+    asker = asker_of(client)
+    asker.clock = lambda: now[0]
+    inventory, lines = asker.ask(None, whole=True)
+    assert (client.requests["members"], client.requests["offsets"], client.requests["ends"]) == (2, 2, 1)
+    assert "Group: g-0999\tTopic: orders\tPartitions: 2\tLag: 12\tLargestLag: 6\tCommitted: 8" in lines
+    client.requests.clear()
+    client.groups[1][7]["group_state"] = "Empty"
+    inventory, lines = asker.ask(inventory, whole=False)
+    assert client.requests == {"cluster": 1, "topics": 1, "quorum": 1, "groups": 1, "members": 1}
+    assert [line.split() for line in "\n".join(lines[1:]).splitlines()] == [
+        ["GROUP", "STATE"],
+        ["g-0007", "Empty"],
+        ["GROUP", "COORDINATOR", "(ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"],
+        ["g-0007", "kafka-1:9092", "(1)", "range", "Empty", "1"],
+    ]
+    now[0] += 300
+    client.requests.clear()
+    client.committed = {TopicPartition("orders", 0): Offset(9)}
+    inventory, lines = asker.ask(inventory, whole=False)
+    assert (client.requests["members"], client.requests["offsets"], client.requests["ends"]) == (2, 2, 1)
+    assert "Group: g-0007\tTopic: orders\tPartitions: 1\tLag: 1\tLargestLag: 1\tCommitted: 9" in lines
+
+
+def test_a_group_that_its_coordinator_lists_no_more_is_gone_and_only_then() -> None:
+    client = Client()
+    asker = asker_of(client)
+    before, _ = asker.ask(None, whole=True)
+    client.groups[1] = []
+    after, lines = asker.ask(before, whole=False)
+    assert (after.groups, after.members) == ({}, {})
+    assert lines[1:] == ["Error: Consumer group 'g' does not exist."]
 
 
 def test_lags_of_groups_that_cannot_be_asked_cost_nobody_elses() -> None:

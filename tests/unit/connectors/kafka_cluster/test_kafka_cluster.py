@@ -5,8 +5,16 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from connectors.kafka_cluster.printing import ClusterInventory, lines_of, topic_rows
+from connectors.kafka_cluster.printing import (
+    ClusterInventory,
+    broker_rows,
+    lag_of_topics,
+    lines_of,
+    member_row,
+    topic_rows,
+)
 from engine.asking import stamped
+from engine.model.placeholders import unfilled_in
 from tests.rulepack.playing import fix_text, one, play, story
 from tests.unit.connectors.kafka_cluster.test_printing import topic
 
@@ -25,18 +33,53 @@ def asked(*pictures: tuple[float, ClusterInventory]) -> str:
     return text.decode()
 
 
+BROKERS = {
+    "brokers": [{"broker_id": id_, "host": f"kafka-{id_}", "port": 9092, "rack": None, "is_fenced": False} for id_ in (1, 2, 3)]
+}
+
+
+def inventory_of(*topics: dict[str, object]) -> ClusterInventory:
+    coordinated = {"group_state": "Stable", "protocol_data": "range", "members": [{}, {}]}
+    return ClusterInventory(
+        "xyz",
+        broker_rows(BROKERS),
+        topics=topic_rows(topics),
+        settings={"orders": "min.insync.replicas=3"},
+        groups={"sign-ups": "Stable"},
+        members={"sign-ups": member_row("sign-ups", coordinated, 2, "kafka-2:9092", "Stable")},
+        lags={"sign-ups": lag_of_topics("sign-ups", {("account_event", 0): 3}, {("account_event", 0): 7})},
+    )
+
+
 def pictures_of(*topics: dict[str, object]) -> list[tuple[float, ClusterInventory]]:
-    inventory = ClusterInventory("xyz", topics=topic_rows(topics))
-    return [(float(minute), inventory) for minute in range(-100, 0)]
+    return [(float(minute), inventory_of(*topics)) for minute in (-100, -70, -40, -10)]
 
 
-def test_a_silent_broker_names_the_topics_that_only_it_had_by_the_last_picture_before() -> None:
+def test_a_silent_broker_names_what_it_touches_by_the_last_picture_before() -> None:
     logs = story(STORY).only(lambda name: name.startswith("broker-"))
-    incident = one(logs.with_log("asked.log", asked(*pictures_of(LONE, ORDERS))))
+    told = logs.with_log("asked.log", asked(*pictures_of(LONE, ORDERS)))
+    incident = one(told)
     assert incident.title == "account_event has no leader: its only replica is on broker 1, which went silent"
-    assert "account_event" in incident.impact
-    assert "orders" not in incident.impact
-    assert '{"topic":"account_event","partition":0,"replicas":[1,2,3]}' in fix_text(incident)
+    assert (
+        "As the cluster was at 2022-10-05 07:55:39 UTC: broker 1 led 2 partitions (account_event-0, orders-0); had the only"
+        " replica of account_event-0; without it fewer replicas are in sync than min.insync.replicas in orders. Read by group"
+        " sign-ups."
+    ) in incident.impact
+    fix = fix_text(incident)
+    assert '{"topic":"account_event","partition":0,"replicas":[1,2,3]}' in fix
+    assert "--bootstrap-server kafka-2:9092,kafka-3:9092 " in fix
+    assert unfilled_in(incident) == []
+    assert incident.blast is not None
+    assert one(told.backwards()) == incident
+
+
+def test_a_step_that_was_done_meanwhile_is_told_as_done() -> None:
+    logs = story(STORY).only(lambda name: name.startswith("broker-"))
+    spread = topic("account_event", 1, replicas=(1, 2, 3))
+    pictures = [*pictures_of(LONE, ORDERS), (20.0, inventory_of(spread, ORDERS))]
+    incident = one(logs.with_log("asked.log", asked(*pictures)))
+    assert "had the only replica of account_event-0" in incident.impact
+    assert [step.is_done for step in incident.fix if step.file] == [True]
 
 
 def test_a_topic_that_got_more_replicas_before_is_not_named() -> None:

@@ -12,8 +12,9 @@ from connectors.kafka_cluster.printing import (
     broker_settings,
     gone_line,
     gone_topics,
+    lag_of_topics,
     lag_rows,
-    lag_table,
+    lag_tables,
     lines_of,
     quorum_row,
     settings_of,
@@ -51,6 +52,7 @@ def test_a_whole_picture_is_what_the_tools_print() -> None:
         "Cluster ID: xyz",
         "ID         HOST                           PORT       RACK       STATE      ENDPOINT_TYPE",
         "1          kafka-1                        9092       null       unfenced   broker",
+        "ID         HOST                           PORT       RACK       STATE      ENDPOINT_TYPE",
         "2          kafka-2                        9092       null       fenced     broker",
         "ClusterId:              xyz",
         "LeaderId:               1",
@@ -126,11 +128,12 @@ def test_a_setting_has_its_sources_and_a_secret_has_none() -> None:
         "log.retention.ms": {"value": "-1", "is_sensitive": False, "synonyms": synonyms},
         "ssl.key.password": {"value": "s3cret", "is_sensitive": True, "synonyms": [{**synonyms[0], "value": "s3cret"}]},
     }
-    text = broker_settings("1", configs)
+    text = "\n".join(broker_settings("1", configs))
     assert text.splitlines() == [
         "All configs for broker 1 are:",
         "  log.retention.ms=-1 sensitive=false"
         " synonyms={STATIC_BROKER_CONFIG:log.retention.ms=-1, DEFAULT_CONFIG:log.retention.hours=168}",
+        "All configs for broker 1 are:",
         "  ssl.key.password=null sensitive=true synonyms={}",
     ]
 
@@ -138,17 +141,21 @@ def test_a_setting_has_its_sources_and_a_secret_has_none() -> None:
 def test_lag_is_unknown_where_the_end_is() -> None:
     lags = lag_rows("g", {("b", 0): 3, ("a", 1): 5}, {("b", 0): 10})
     assert [row.split() for row in lags] == [["g", "a", "1", "5", "-", "-"], ["g", "b", "0", "3", "10", "7"]]
-    assert [row.split()[0] for row in lag_table(lags)] == ["GROUP", "g", "g"]
-    assert lag_table([]) == []
+    assert [row.split()[0] for row in lag_tables(lags)[0].splitlines()] == ["GROUP", "g", "g"]
+    assert lag_tables([]) == []
+
+
+SETTINGS = {"message.max.bytes": {"value": "1048588", "is_sensitive": False}}
 
 
 def test_every_first_line_begins_an_event_with_the_time_of_asking() -> None:
     text = "\n".join(
-        (*lines_of(None, INVENTORY, whole=True), broker_settings("1", {}), *lag_table(["g t 0 1 2 1"]), gone_line("x"))
+        (*lines_of(None, INVENTORY, whole=True), *broker_settings("1", SETTINGS), *lag_tables(["g t 0 1 2 1"]), gone_line("x"))
     )
     seen = events("".join(f"{STAMP} {line}\n" for line in text.splitlines()))
     assert [event.message[:9] for event in seen] == [
         "Cluster I",
+        "ID       ",
         "ID       ",
         "ClusterId",
         "Topic: a\t",
@@ -162,3 +169,22 @@ def test_every_first_line_begins_an_event_with_the_time_of_asking() -> None:
         "Error whi",
     ]
     assert all(event.timestamp is not None and event.labels["asked"] == "kafka-cluster" for event in seen)
+
+
+def test_the_lag_of_a_group_is_told_by_topic_and_of_topics_whose_ends_are_known() -> None:
+    rows = lag_of_topics("g", {("b", 0): 3, ("b", 1): 9, ("a", 1): 5}, {("b", 0): 10, ("b", 1): 9})
+    assert [row.split("\t") for row in rows.values()] == [
+        ["Group: g", "Topic: b", "Partitions: 2", "Lag: 7", "LargestLag: 7", "Committed: 12"]
+    ]
+
+
+def test_a_broker_that_is_no_member_any_more_is_told_as_absent() -> None:
+    after = replace(INVENTORY, brokers={"1": INVENTORY.brokers["1"]})
+    (row,) = lines_of(INVENTORY, after, whole=False)[1:]
+    assert row.splitlines()[1].split() == ["2", "kafka-2", "9092", "null", "absent", "broker"]
+
+
+def test_a_table_of_lags_is_cut_before_the_parser_would_cut_it() -> None:
+    tables = lag_tables(lag_rows("g", {("a", number): 0 for number in range(2500)}, {}))
+    assert [table.count("\n") for table in tables] == [1000, 1000, 500]
+    assert all(table.startswith("GROUP ") for table in tables)

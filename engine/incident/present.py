@@ -1,0 +1,152 @@
+"""What a picture of the cluster adds to a fix: values that the lines do not give, and what a step changes, as it is now."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from engine.model.blast import SINK_GROUP, BlastRadius
+from engine.model.expressions import Environment, Result
+from engine.model.incidents import RenderedStep
+from engine.model.pictures import ClusterPicture, PicturedSetting
+
+MOST_PARTITIONS = 500  # in one reassignment
+MOST_TOPICS = 10  # in a sentence
+REPLICAS = 3
+_SOURCES = {
+    "topic": "set for the topic",
+    "dynamic": "set for the brokers while they run",
+    "static": "set in the brokers' configuration",
+    "default": "by default",
+}
+_ENOUGH = (".bytes", ".replicas", ".factor")  # ends of settings of which a larger value does as well
+_CONFIGS, _REASSIGN = "kafka-configs.sh", "reassignment"
+
+
+class WantedSetting(Struct, frozen=True):
+    """A setting that a step changes: of a topic, or of the brokers when `topic` is empty."""
+
+    topic: str
+    name: str
+    value: str
+
+
+def known_values(environment: Environment, radius: BlastRadius | None, picture: ClusterPicture) -> dict[str, Result]:
+    """Return the names and values that `picture` adds to `environment`, or knows better: addresses, ids of brokers, the
+    partitions that an outage touches, the topic of a connector that uses one."""
+    values: dict[str, Result] = {}
+    kind, _, name = radius.subject.partition(" ") if radius is not None else ("", "", "")
+    if "bootstrap" not in environment and (servers := picture.bootstrap(without=name if kind == "broker" else "")):
+        values["bootstrap"] = servers
+    if picture.brokers:
+        values["brokers"] = ",".join(picture.brokers)
+    if radius is None:
+        return values
+    if radius.lone:
+        values |= _lone(radius.lone.names, picture)
+    if "topic" not in environment:
+        if kind == "topic":
+            values["topic"] = name
+        elif kind == "connector" and len(radius.topics.names) == 1:
+            values["topic"] = radius.topics.names[0]
+    if "group" not in environment and kind == "connector" and f"{SINK_GROUP}{name}" in picture.groups:
+        values["group"] = f"{SINK_GROUP}{name}"
+    return values
+
+
+def with_present_values(step: RenderedStep, topic: str, picture: ClusterPicture) -> RenderedStep:
+    """Return a step with the present values of the settings that it changes, marked as done if nothing is left to do.
+
+    Args:
+        topic: the topic of the incident; empty when it is not known.
+    """
+    wanted = list(_wanted(step, topic))
+    present = [(setting, _present(setting, picture)) for setting in wanted]
+    spread = [_is_spread(text, picture) for name, text in step.file.items() if _REASSIGN in text or '"replicas"' in text]
+    done = bool(present or spread) and all(spread) and all(now is not None and _suffices(s, now) for s, now in present)
+    words = [_told(setting, now) for setting, now in present if now is not None]
+    if spread and all(spread):
+        words.append("its partitions have these replicas")
+    if not words:
+        return step
+    return replace(step, do=f"{'Done already: ' if done else ''}{step.do} ({'; '.join(dict.fromkeys(words))})", is_done=done)
+
+
+def _lone(names: Sequence[str], picture: ClusterPicture) -> dict[str, Result]:
+    """Return the partitions that have one replica, as the rules name them."""
+    names = names[:MOST_PARTITIONS]
+    pairs = [(topic, number) for topic, _, number in (name.rpartition("-") for name in names)]
+    topics = list(dict.fromkeys(topic for topic, _ in pairs))
+    numbers: list[Result] = [int(number) for _, number in pairs]
+    if len(topics) > 1 or len(picture.brokers) > REPLICAS:
+        numbers = [
+            f"{name}@{picture.topics[topic].partitions[int(n)].replicas[0]}"
+            for name, (topic, n) in zip(names, pairs, strict=True)
+        ]
+    return {
+        "lone_topic": topics[0],
+        "lone_topic.all": topics[:MOST_TOPICS],
+        "lone_partition": numbers[0],
+        "lone_partition.all": numbers,
+    }
+
+
+def _wanted(step: RenderedStep, topic: str) -> Iterator[WantedSetting]:
+    """Yield the settings that a step changes, by its command or by its own words."""
+    if step.where in ("topic", "broker"):
+        of = topic if step.where == "topic" else ""
+        if of or step.where == "broker":
+            yield from (WantedSetting(of, name, value) for name, value in step.set.items())
+    arguments = _arguments(step.run)
+    if not arguments or not arguments[0].endswith(_CONFIGS) or "--add-config" not in arguments:
+        return
+    options = dict(pairwise(arguments))
+    kind, name = options.get("--entity-type", ""), options.get("--entity-name", "")
+    if kind not in ("topics", "brokers"):
+        return
+    for pair in options["--add-config"].split(","):
+        setting, is_set, value = pair.partition("=")
+        if is_set:
+            yield WantedSetting(name if kind == "topics" else "", setting, value)
+
+
+def _arguments(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return []
+
+
+def _present(setting: WantedSetting, picture: ClusterPicture) -> PicturedSetting | None:
+    if not setting.topic:
+        return picture.broker_setting(setting.name)
+    return picture.topic_setting(setting.topic, setting.name) if setting.topic in picture.topics else None
+
+
+def _suffices(setting: WantedSetting, now: PicturedSetting) -> bool:
+    if now.value == setting.value:
+        return True
+    is_number = now.value.isdigit() and setting.value.isdigit()
+    return is_number and setting.name.endswith(_ENOUGH) and int(now.value) >= int(setting.value)
+
+
+def _told(setting: WantedSetting, now: PicturedSetting) -> str:
+    of = f" of {setting.topic}" if setting.topic else " of the brokers"
+    return f"{setting.name}{of} is {now.value} {_SOURCES[now.source]}"
+
+
+def _is_spread(text: str, picture: ClusterPicture) -> bool:
+    """Return whether every partition of a reassignment has the replicas that it is to have, or more."""
+    try:
+        rows = json.loads(text)["partitions"]
+        return all(
+            set(map(str, row["replicas"])) <= set(picture.topics[row["topic"]].partitions[row["partition"]].replicas)
+            for row in rows
+        )
+    except (ValueError, KeyError, TypeError):
+        return False

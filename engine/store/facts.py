@@ -1,0 +1,132 @@
+"""The table of facts: what servers stated when they were asked, each until the next fact about the same thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from sqlalchemy import Connection, and_, bindparam, delete, func, select
+
+from engine.codec import dumps, loads
+from engine.model.incidents import EVER
+from engine.model.pictures import ClusterPicture, StatedFact, change_by, picture_of
+from engine.store import schema
+from engine.store.databases import upsert
+
+FEW = 200  # things that are looked up one by one
+MOST_PICTURES = 8
+_WRITES = "writes of facts"  # a row of meta
+
+_TABLE = schema.facts
+_OF_THING = [_TABLE.c[name] == bindparam(f"of_{name}") for name in ("scope", "kind", "name")]
+_LAST = select(_TABLE.c.body).where(*_OF_THING, _TABLE.c.at <= bindparam("until")).order_by(_TABLE.c.at.desc()).limit(1)
+_REMOVED = delete(_TABLE).where(*_OF_THING, _TABLE.c.at == bindparam("of_at"))
+
+_PICTURES: dict[tuple[str, str, int, str], ClusterPicture | None] = {}
+
+_Thing = tuple[str, str, str]  # scope, kind, name
+
+
+class FactTable:
+    """The facts in SQL, through one connection in a transaction of the caller."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def put(self, stated: Iterable[StatedFact]) -> Sequence[StatedFact]:
+        """Store facts, in order of time; return those that differ from the fact before about the same thing."""
+        in_order = sorted(stated, key=lambda fact: fact.at)
+        newest = self._newest_of({_thing(fact) for fact in in_order})
+        stored: dict[tuple[_Thing, datetime], StatedFact] = {}
+        removed: list[StatedFact] = []
+        changed: list[StatedFact] = []
+        for fact in in_order:
+            before = newest.get(_thing(fact))
+            if before is not None and before.at > fact.at:
+                before = self._last(_thing(fact), fact.at)  # it comes late
+            change = change_by(fact, before)
+            if change is None:
+                continue
+            if change.removed is not None and stored.pop((_thing(fact), change.removed.at), None) is None:
+                removed.append(change.removed)
+            stored[_thing(fact), change.stored.at] = change.stored
+            changed += [fact] if change.is_news else []
+            if (latest := newest.get(_thing(fact))) is None or latest.at <= change.stored.at:
+                newest[_thing(fact)] = change.stored
+        self._write(removed, list(stored.values()))
+        return changed
+
+    def picture(self, scope: str, until: datetime) -> ClusterPicture | None:
+        """Return what was stated about `scope` until then; None when nothing was. Building a picture takes long when a cluster
+        is large, so the last ones are kept, and valid as long as nothing was written."""
+        reached = self._connection.scalar(
+            select(func.max(_TABLE.c.at)).where(_TABLE.c.scope == scope, _TABLE.c.at <= schema.text(until))
+        )
+        if reached is None:
+            return None
+        key = (str(self._connection.engine.url), scope, self._writes(), reached)
+        if key not in _PICTURES:
+            while len(_PICTURES) >= MOST_PICTURES:
+                _PICTURES.pop(next(iter(_PICTURES)))
+            _PICTURES[key] = picture_of(self.newest(scope, until))
+        picture = _PICTURES[key]
+        return None if picture is None else picture.seen_until(until)
+
+    def newest(self, scope: str, until: datetime) -> Sequence[StatedFact]:
+        """Return the newest fact about each thing of `scope` that was stated at `until` or before."""
+        own = and_(_TABLE.c.scope == scope, _TABLE.c.at <= schema.text(until))
+        last = select(_TABLE.c.kind, _TABLE.c.name, func.max(_TABLE.c.at).label("at")).where(own)
+        last_of = last.group_by(_TABLE.c.kind, _TABLE.c.name).subquery()
+        same = and_(_TABLE.c.scope == scope, *(_TABLE.c[name] == last_of.c[name] for name in ("kind", "name", "at")))
+        return [loads(body, StatedFact) for body in self._connection.scalars(select(_TABLE.c.body).join(last_of, same))]
+
+    def _newest_of(self, things: set[_Thing]) -> dict[_Thing, StatedFact]:
+        if len(things) <= FEW:
+            facts = [self._last(thing, EVER) for thing in sorted(things)]
+            return {_thing(fact): fact for fact in facts if fact is not None}
+        scopes = sorted({scope for scope, _, _ in things})
+        return {_thing(fact): fact for scope in scopes for fact in self.newest(scope, EVER)}
+
+    def _last(self, thing: _Thing, until: datetime) -> StatedFact | None:
+        body = self._connection.scalar(_LAST, {**_columns(thing), "until": schema.text(until)})
+        return None if body is None else loads(body, StatedFact)
+
+    def _writes(self) -> int:
+        """Return how often facts were written."""
+        return int(self._connection.scalar(select(schema.meta.c.value).filter_by(name=_WRITES)) or 0)
+
+    def _write(self, removed: Sequence[StatedFact], stored: Sequence[StatedFact]) -> None:
+        if removed:
+            rows = [{**_columns(_thing(fact)), "of_at": schema.text(fact.at)} for fact in removed]
+            self._connection.execute(_REMOVED, rows)
+        if stored:
+            rows = [
+                {
+                    "scope": fact.scope,
+                    "kind": fact.kind,
+                    "name": schema.key_of(fact.name),
+                    "at": schema.text(fact.at),
+                    "body": dumps(fact),
+                }
+                for fact in stored
+            ]
+            dialect = self._connection.dialect.name
+            self._connection.execute(upsert(_TABLE, dialect), rows)
+            self._connection.execute(upsert(schema.meta, dialect), [{"name": _WRITES, "value": str(self._writes() + 1)}])
+
+
+def prune(connection: Connection, before: str) -> None:
+    """Remove the facts that were replaced before the time `before`, as stored."""
+    later = _TABLE.alias()
+    same = [later.c[name] == _TABLE.c[name] for name in ("scope", "kind", "name")]
+    replaced = select(later.c.at).where(*same, later.c.at > _TABLE.c.at, later.c.at <= before).exists()
+    connection.execute(delete(_TABLE).where(_TABLE.c.at < before, replaced))
+
+
+def _thing(fact: StatedFact) -> _Thing:
+    return fact.scope, fact.kind, fact.name
+
+
+def _columns(thing: _Thing) -> dict[str, str]:
+    scope, kind, name = thing
+    return {"of_scope": scope, "of_kind": kind, "of_name": schema.key_of(name)}
