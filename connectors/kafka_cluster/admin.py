@@ -4,7 +4,8 @@
     in addition      Metadata of topics that are missing, whether they are gone; DescribeConfigs of topics that are new
     once an hour     DescribeConfigs (topics, brokers), OffsetFetch (each coordinator), ListOffsets (each leader)
 
-Besides these kafka-python itself sends ApiVersions, Metadata and FindCoordinator, and what authentication takes.
+An audit asks some more (surveying.py). Besides these kafka-python itself sends ApiVersions, Metadata and FindCoordinator, and
+what authentication takes.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from kafka import TopicPartition
@@ -42,6 +44,7 @@ from connectors.kafka_cluster.printing import (
     settings_of,
     topic_rows,
 )
+from connectors.kafka_cluster.surveying import survey
 from engine.errors import SourceAway, SourceDenied, SourceError
 from engine.model.visible import visible
 
@@ -63,9 +66,11 @@ BROKER_SETTINGS = (
     "auto.create.topics.enable",
     "default.replication.factor",
     "log.retention.hours",
+    "log.retention.minutes",
     "log.retention.ms",
     "message.max.bytes",
     "min.insync.replicas",
+    "num.partitions",
     "offsets.topic.replication.factor",
     "replica.fetch.max.bytes",
     "replica.lag.time.max.ms",
@@ -118,6 +123,16 @@ class ClusterAsker:
         except SourceError:
             self.close()
             raise
+
+    def audit(self, now: datetime) -> tuple[Sequence[str], Sequence[str]]:
+        """Ask once, for everything that an audit judges; return the lines, and sentences about what cannot be seen."""
+        inventory, lines = self.ask(None, whole=True)
+        try:
+            more, hidden = survey(self._client, inventory, lines, now)
+        except KafkaError as error:
+            self.close()
+            raise _explained(error, self.resource) from error
+        return [*lines, *more], [*self.missing_rights, *hidden]
 
     def close(self) -> None:
         """Close the connection."""
