@@ -3,7 +3,7 @@ codec, secrets, and the modules shared by all that ask."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,7 +12,7 @@ from connectors.connect.statuses import ConnectInventory
 from engine.asking import AskingSource
 from engine.codec import made
 
-__all__ = ["ConnectInventory", "check_label", "look", "open_source"]
+__all__ = ["ConnectInventory", "check_label", "look", "open_source", "survey"]
 
 
 def open_source(settings: Mapping[str, Any]) -> AskingSource[ConnectInventory]:
@@ -27,6 +27,12 @@ def look(settings: Mapping[str, Any]) -> ConnectInventory:
     """Ask once, and return what there is. Raises SourceError when nothing answers."""
     inventory, _ = ConnectAsker(made(settings["connection"], ConnectEndpoint)).ask(None, whole=True)
     return inventory
+
+
+def survey(settings: Mapping[str, Any]) -> tuple[Sequence[str], Sequence[str]]:
+    """Ask once for everything that an audit judges; return the lines, and sentences about what cannot be seen. Raises
+    SourceError when nothing answers."""
+    return ConnectAsker(made(settings["connection"], ConnectEndpoint)).audit()
 
 
 def check_label(template: str) -> str | None:

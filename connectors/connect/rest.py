@@ -1,5 +1,5 @@
-"""Asks a Kafka Connect cluster by its REST API. The requests are a closed set, all GET; configurations of connectors, which may
-hold passwords, are never asked for.
+"""Asks a Kafka Connect cluster by its REST API. The requests are a closed set, all GET; configurations of connectors,
+which may hold passwords, are asked for by an audit only.
 
     /                                         version of the worker
     /connectors?expand=status                 the states of all connectors and tasks (by name from workers before 2.3)
@@ -7,6 +7,10 @@ hold passwords, are never asked for.
     /connectors/{c}/tasks/{t}/status          whether a task that is not there any more is gone
     /connectors/{c}/topics                    the topics that a connector has used since its start (2.5), once an hour
     /connector-plugins                        plugins and their versions, once an hour
+
+An audit asks for this too, and keeps AUDITED_SETTINGS of the settings only:
+
+    /connectors?expand=info, /connectors/{c}  settings of connectors
 
 Source: Apache Kafka, Connect REST API (org.apache.kafka.connect.runtime.rest.resources.ConnectorsResource).
 """
@@ -49,6 +53,19 @@ SILENT_S, LONGEST_S = 10.0, 20.0  # of one request
 ROUND_S = 60.0  # of one round
 MOST_TOPICS = 200  # connectors whose topics are asked for in one round; those of the others in the next
 MOST_GONE = 200  # parts that are gone and asked about in one round; the others in the next
+AUDITED_SETTINGS = (  # none of them holds a secret
+    "connector.class",
+    "topics",
+    "errors.tolerance",
+    "errors.log.enable",
+    "errors.deadletterqueue.topic.name",
+    "key.converter",
+    "key.converter.schemas.enable",
+    "value.converter",
+    "value.converter.schemas.enable",
+    "producer.override.max.request.size",
+    "consumer.override.max.partition.fetch.bytes",
+)
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----")
 
 
@@ -95,6 +112,19 @@ class ConnectAsker:
                 self._first = at
                 return answer
         raise failures[0] if len(failures) == 1 else SourceAway(self.resource, "; ".join(map(str, failures)))
+
+    def audit(self) -> tuple[Sequence[str], Sequence[str]]:
+        """Ask once, for everything that an audit judges; return the lines, and sentences about what cannot be seen. Raises
+        SourceError when no worker answers."""
+        _, lines = self.ask(None, whole=False)
+        first = self.endpoint.urls[self._first]
+        more, hidden = _Round(first, self.endpoint, self.clock).audit()
+        for url in self.endpoint.urls:
+            try:
+                more.append(_Round(url, self.endpoint, self.clock).worker())
+            except SourceError as failure:
+                hidden.append(f"{failure}, so its version is not judged")
+        return [*lines[1:], *more], hidden
 
     def close(self) -> None:
         """Do nothing: no connection stays open between two requests."""
@@ -143,6 +173,39 @@ class _Round:
             if listed or answer.status in (403, 404):  # one without topics will have some once it has worked
                 topics[name] = tuple(sorted(map(str, listed or ())))
         return replace(inventory, topics=dict(sorted(topics.items())))
+
+    def worker(self) -> str:
+        """Return the document of the worker itself, with its address."""
+        return dumps({"worker": self._place, **self._answer("/", dict)})
+
+    def audit(self) -> tuple[list[str], list[str]]:
+        """Return documents with settings and topics of all connectors, and sentences about those that cannot be seen."""
+        lines, hidden = list[str](), list[str]()
+        for name, info in sorted(self._infos().items()):
+            if info is None:
+                hidden.append(f"the settings of connector {name} cannot be read, so they are not judged")
+                continue
+            lines.append(dumps(info))
+            topics = self._get(f"/connectors/{_escaped(name)}/topics")
+            document = _json(topics) if topics.status == 200 else None
+            if isinstance(document, dict):
+                lines.append(dumps(document))
+            else:
+                hidden.append(
+                    f"the topics of connector {name} are not known (status {topics.status}), so its sizes are not judged"
+                )
+        return lines, hidden
+
+    def _infos(self) -> Mapping[str, Mapping[str, Any] | None]:
+        """Return the audited settings of each connector, by name; None for one whose answer cannot be used."""
+        answer = self._get("/connectors?expand=info")
+        expanded = None if len(answer.body) >= MOST_BYTES else self._checked(answer, dict | list)
+        if isinstance(expanded, dict):
+            return {
+                str(name): _audited(entry.get("info") if isinstance(entry, dict) else None) for name, entry in expanded.items()
+            }
+        names = self._answer("/connectors", list) if expanded is None else expanded
+        return {str(name): _audited(_json(self._get(f"/connectors/{_escaped(str(name))}"))) for name in names}
 
     def _statuses(self) -> list[Status]:
         """Return the status of every connector. An answer that is too long, or that only names them, is asked one by one."""
@@ -206,6 +269,15 @@ class _Round:
             token = b64encode(f"{self._endpoint.user}:{password}".encode()).decode()
             headers["Authorization"] = f"Basic {token}"
         return headers
+
+
+def _audited(info: Any) -> Mapping[str, Any] | None:
+    """Return name, type and audited settings of a connector; None for another document."""
+    config = info.get("config") if isinstance(info, dict) else None
+    if not isinstance(config, dict) or not isinstance(info.get("name"), str):
+        return None
+    settings = {name: config[name] for name in AUDITED_SETTINGS if name in config}
+    return {"name": info["name"], "config": settings, "type": str(info.get("type", ""))}
 
 
 def _escaped(name: str) -> str:

@@ -6,7 +6,8 @@ source is opened.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from connectors.kafka_cluster.options import check_option
@@ -18,7 +19,7 @@ from engine.errors import RuntimeMissing
 if TYPE_CHECKING:
     from connectors.kafka_cluster.admin import ClusterAsker
 
-__all__ = ["ClusterInventory", "check_label", "check_option", "look", "open_source"]
+__all__ = ["ClusterInventory", "check_label", "check_option", "look", "open_source", "survey"]
 
 
 def open_source(settings: Mapping[str, Any]) -> AskingSource[ClusterInventory]:
@@ -40,6 +41,16 @@ def look(settings: Mapping[str, Any]) -> tuple[ClusterInventory, tuple[str, ...]
     finally:
         asker.close()
     return inventory, asker.missing_rights
+
+
+def survey(settings: Mapping[str, Any], now: datetime) -> tuple[Sequence[str], Sequence[str]]:
+    """Ask once for everything that an audit judges; return the lines, and sentences about what cannot be seen. Raises
+    SourceError when nothing answers."""
+    asker = _asker(settings)
+    try:
+        return asker.audit(now)
+    finally:
+        asker.close()
 
 
 def check_label(template: str) -> str | None:

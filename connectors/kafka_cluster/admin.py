@@ -6,7 +6,8 @@
     every 5 minutes  DescribeGroups, OffsetFetch (each coordinator), ListOffsets (each leader)
     once an hour     DescribeConfigs (topics, brokers), DescribeLogDirs (each broker), the features in ApiVersions
 
-Besides these kafka-python itself sends ApiVersions, Metadata and FindCoordinator, and what authentication takes.
+An audit asks some more (surveying.py). Besides these kafka-python itself sends ApiVersions, Metadata and FindCoordinator, and
+what authentication takes.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
@@ -50,6 +52,7 @@ from connectors.kafka_cluster.printing import (
     settings_of,
     topic_rows,
 )
+from connectors.kafka_cluster.surveying import survey
 from engine.errors import SourceAway, SourceDenied, SourceError
 from engine.model.visible import visible
 
@@ -71,9 +74,11 @@ BROKER_SETTINGS = (
     "auto.create.topics.enable",
     "default.replication.factor",
     "log.retention.hours",
+    "log.retention.minutes",
     "log.retention.ms",
     "message.max.bytes",
     "min.insync.replicas",
+    "num.partitions",
     "offsets.topic.replication.factor",
     "replica.fetch.max.bytes",
     "replica.lag.time.max.ms",
@@ -128,6 +133,16 @@ class ClusterAsker:
         except SourceError:
             self.close()
             raise
+
+    def audit(self, now: datetime) -> tuple[Sequence[str], Sequence[str]]:
+        """Ask once, for everything that an audit judges; return the lines, and sentences about what cannot be seen."""
+        inventory, lines = self.ask(None, whole=True)
+        try:
+            more, hidden = survey(self._client, inventory, lines, now)
+        except KafkaError as error:
+            self.close()
+            raise _explained(error, self.resource) from error
+        return [*lines, *more], [*self.missing_rights, *hidden]
 
     def close(self) -> None:
         """Close the connection."""

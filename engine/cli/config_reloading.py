@@ -32,6 +32,7 @@ USES = {
     "sources": ("sources", SettingUse.RESTART),
     "rules": ("rules", SettingUse.PLAN),
     "overrides": ("overrides", SettingUse.PLAN),
+    "accepted_risks": ("audit", SettingUse.NOTIFIER),
     "context": ("clusters", SettingUse.PLAN),
     "route": ("route", SettingUse.NOTIFIER),
     "notify_max_age_s": ("notify_max_age", SettingUse.NOTIFIER),

@@ -47,7 +47,7 @@ def _incident(incident: Incident) -> str:
         _section("Cause", [plain_text(incident.cause)] if incident.cause else []),
         _section("Impact", [plain_text(incident.impact)] if incident.impact else []),
         _section("Timeline", list(_timeline(incident))),
-        _section("Fix", [_step(number, step) for number, step in enumerate(incident.fix, 1)]),
+        _section("Fix", [step_item(number, step) for number, step in enumerate(incident.fix, 1)]),
         _section("Fill in", [plain_text(why)] if (why := why_unfilled(unfilled_in(incident))) else []),
         _section("Verify", [code_block(incident.verify, "sh")] if incident.verify else []),
         _section("Proof", [_proof(event) for event in shown_events(incident.evidence)]),
@@ -74,7 +74,8 @@ def _timeline(incident: Incident) -> Iterator[str]:
         yield f"- {moment(mark.begin)} **{plain_text(lane)}**: {plain_text(mark.sentence)}"
 
 
-def _step(number: int, step: RenderedStep) -> str:
+def step_item(number: int, step: RenderedStep) -> str:
+    """Return a step of a fix as an item of a list, with its settings, files and command in code blocks."""
     blocks = [f"{number}. {plain_text(step.do)}{f' *({plain_text(step.remark)})*' if step.remark else ''}"]
     blocks += [code_block(_assigned(settings), "properties") for settings in (step.set, step.also) if settings]
     for path, content in step.file.items():

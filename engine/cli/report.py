@@ -42,26 +42,26 @@ def render_incident(incident: Incident, width: int = 80, links: Iterable[Link] =
     symptoms, checks, references and `links`."""
     page = Text()
     _headline(page, incident, width)
-    _prose(page, "Cause", incident.cause, width)
-    _prose(page, "Impact", incident.impact, width)
+    prose(page, "Cause", incident.cause, width)
+    prose(page, "Impact", incident.impact, width)
     for number, step in enumerate(incident.fix, 1):
-        _step(page, number, step, width)
-    _prose(page, "Fill in", why_unfilled(unfilled_in(incident)), width)
-    _block(page, "Verify", _command_lines(incident.verify, width - MARGIN), "green")
+        add_step(page, number, step, width)
+    prose(page, "Fill in", why_unfilled(unfilled_in(incident)), width)
+    block(page, "Verify", _command_lines(incident.verify, width - MARGIN), "green")
     for number, event in enumerate(shown_events(incident.evidence)):
         _proof(page, "Proof" if number == 0 else "", event, width)
     heading = DIGEST_HEADINGS.get(incident.rule, "Explains")
     for number, symptom in enumerate(incident.symptoms[:MOST_SYMPTOMS]):
-        _prose(page, heading if number == 0 else "", _symptom(symptom), width)
+        prose(page, heading if number == 0 else "", _symptom(symptom), width)
     if len(incident.symptoms) > MOST_SYMPTOMS:
-        _prose(page, "", f"and {len(incident.symptoms) - MOST_SYMPTOMS} more; --format json lists them", width)
-    _prose(page, "Or", ", ".join(incident.also_possible), width)
+        prose(page, "", f"and {len(incident.symptoms) - MOST_SYMPTOMS} more; --format json lists them", width)
+    prose(page, "Or", ", ".join(incident.also_possible), width)
     for number, check in enumerate(incident.next_checks):
-        _prose(page, "Check" if number == 0 else "", check, width)
+        prose(page, "Check" if number == 0 else "", check, width)
     for number, address in enumerate(incident.references):
-        _block(page, "See" if number == 0 else "", [visible(address)], "dim")
+        block(page, "See" if number == 0 else "", [visible(address)], "dim")
     for link in links:
-        _block(page, "Logs" if link.kind == "kibana" else "Page", [visible(link.url)], "dim")
+        block(page, "Logs" if link.kind == "kibana" else "Page", [visible(link.url)], "dim")
     return page
 
 
@@ -93,8 +93,8 @@ def _headline(page: Text, incident: Incident, width: int) -> None:
     page.append(label, SEVERITY_STYLES.get(incident.severity, "bold")).append(f" {first}\n", "bold")
     for line in rest:
         page.append(f"{' ' * indent}{line}\n", "bold")
-    _prose(page, "Where", entity(incident.labels), width)
-    _prose(page, "When", _when(incident), width)
+    prose(page, "Where", entity(incident.labels), width)
+    prose(page, "When", _when(incident), width)
 
 
 def _when(incident: Incident) -> str:
@@ -112,23 +112,24 @@ def _when(incident: Incident) -> str:
     return f"since {moment(incident.first_seen)}, {word} {moment(end)} ({span}){times}{state}{why}"
 
 
-def _step(page: Text, number: int, step: RenderedStep, width: int) -> None:
+def add_step(page: Text, number: int, step: RenderedStep, width: int) -> None:
+    """Add a step of a fix with its settings, files and command."""
     sentence = f"{number}. {step.do} ({step.remark})" if step.remark else f"{number}. {step.do}"
-    _prose(page, "Fix" if number == 1 else "", sentence, width, hang="   ", style="bold")
-    _block(page, "", [f"   {visible(assignment)}" for assignment in step.assignments], "green")
+    prose(page, "Fix" if number == 1 else "", sentence, width, hang="   ", style="bold")
+    block(page, "", [f"   {visible(assignment)}" for assignment in step.assignments], "green")
     for path, content in step.file.items():
-        _block(page, "", [f"   {visible(path)}:", *(f"     {visible(line)}" for line in content.splitlines())], "green")
-    _block(page, "", [f"   {line}" for line in _command_lines(step.run, width - MARGIN - 3)], "green")
+        block(page, "", [f"   {visible(path)}:", *(f"     {visible(line)}" for line in content.splitlines())], "green")
+    block(page, "", [f"   {line}" for line in _command_lines(step.run, width - MARGIN - 3)], "green")
 
 
 def _proof(page: Text, name: str, event: Evidence, width: int) -> None:
-    _block(page, name, [visible(event.place)], "cyan")
+    block(page, name, [visible(event.place)], "cyan")
     lines = event.text.splitlines() or [""]
     shown_lines = [line for line in lines if not is_stack_frame(line)] or lines
     for line in shown_lines[:EVIDENCE_LINES]:
-        _prose(page, "", shortened(line, 4 * width), width, hang="  ", first="  ")
+        prose(page, "", shortened(line, 4 * width), width, hang="  ", first="  ")
     if len(shown_lines) > EVIDENCE_LINES:
-        _prose(page, "", f"... {len(shown_lines) - EVIDENCE_LINES} more lines", width, first="  ")
+        prose(page, "", f"... {len(shown_lines) - EVIDENCE_LINES} more lines", width, first="  ")
 
 
 def shortened(line: str, limit: int) -> str:
@@ -142,12 +143,14 @@ def _symptom(symptom: Symptom) -> str:
     return f"{text} {entity(symptom.labels)}".strip()
 
 
-def _prose(page: Text, name: str, text: str, width: int, *, hang: str = "", first: str = "", style: str = "") -> None:
+def prose(page: Text, name: str, text: str, width: int, *, hang: str = "", first: str = "", style: str = "") -> None:
+    """Add `text`, wrapped at `width`, behind the left-hand word `name`; nothing without text."""
     lines = wrapped(text, width - MARGIN - max(len(hang), len(first)))
-    _block(page, name, [(hang if number else first) + line for number, line in enumerate(lines)], style)
+    block(page, name, [(hang if number else first) + line for number, line in enumerate(lines)], style)
 
 
-def _block(page: Text, name: str, lines: Iterable[str], style: str = "") -> None:
+def block(page: Text, name: str, lines: Iterable[str], style: str = "") -> None:
+    """Add lines as they are, the first one behind the left-hand word `name`."""
     for number, line in enumerate(lines):
         page.append(f"{name if number == 0 else '':<{MARGIN}}", "dim").append(f"{line}\n", style)
 

@@ -72,6 +72,7 @@ MEANINGS: Mapping[str, Mapping[str, Described]] = {
         "sources": ("Where the logs are (docs/sources.md).", "[{type: files, paths: [/var/log/kafka]}]"),
         "rules": ("Folders of rules; `builtin` stands for the shipped ones.", "[builtin, ./rules]"),
         "overrides": ("Changes to rules, by id.", "{broker-silent: {severity: high}}"),
+        "audit": ("What `tocsin audit` leaves out (docs/audit.md).", '{ignore: [{topics: ["tmp.*"], reason: can be rebuilt}]}'),
         "route": ("Who is notified of what. If not given: the first receiver that keeps no record.", "{receiver: kafka-ops}"),
         "time_intervals": ("Named sets of times, for routes.", "[{name: nights, time_intervals: [{weekdays: [sunday]}]}]"),
         "notify_storm": (
@@ -176,6 +177,14 @@ MEANINGS: Mapping[str, Mapping[str, Described]] = {
             "Stamps that are further ahead of the time at which the line was taken are no stamps; a day if not given.",
             "1h",
         ),
+    },
+    "AuditEntry": {"ignore": ("Risks that are accepted.", '[{topics: ["tmp.*"], reason: can be rebuilt}]')},
+    "IgnoreEntry": {
+        "checks": ("The checks that are left out; all if not given.", "[topic-one-replica]"),
+        "topics": ("Patterns of topics, in which * stands for any text. Without any pattern, all subjects.", '["tmp.*"]'),
+        "groups": ("Patterns of consumer groups.", '["console-consumer-*"]'),
+        "connectors": ("Patterns of connectors.", '["test-*"]'),
+        "reason": ("Why it is no risk here; the report shows it.", "can be rebuilt"),
     },
     "OverrideEntry": {
         "disabled": ("Whether the rule is off.", "true"),

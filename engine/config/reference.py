@@ -33,6 +33,8 @@ SECTIONS: Mapping[str, str] = {
     "sources[] of type kafka-cluster": "ClusterSourceEntry",
     "sources[].stamps": "StampsEntry",
     "overrides.RULE": "OverrideEntry",
+    "audit": "AuditEntry",
+    "audit.ignore[]": "IgnoreEntry",
     "route": "RootEntry",
     "route.routes[], and their routes[]": "RouteEntry",
     "time_intervals[]": "IntervalEntry",

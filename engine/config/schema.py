@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
+from engine.config.auditing import AuditEntry
 from engine.config.connection import ConnectionEntry, EndpointEntry
 from engine.config.faults import finding_error, validated_by
 from engine.config.hours import IntervalEntry
@@ -331,6 +332,7 @@ class ConfigFile(Strict):
     sources: list[TaggedSourceEntry] = Field(min_length=1)
     rules: list[Text] = Field(default=["builtin"])
     overrides: Mapping[str, OverrideEntry] = {}
+    audit: AuditEntry = AuditEntry()
     route: RootEntry | None = None
     time_intervals: list[IntervalEntry] = Field(default=[])
     notify_max_age: Duration | None = None

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from engine.config.auditing import accepted_risks
 from engine.config.connection import connection_of, endpoint_of
 from engine.config.hours import interval_of
 from engine.config.kibana import kibana_of, pattern_of
@@ -48,6 +49,7 @@ from engine.model.records import AHEAD_LABEL, EARLIEST_LABEL, NOBODY, SPEAKS_FOR
 from engine.model.redaction import Redaction
 from engine.model.routes import Route
 from engine.model.words import ENGLISH
+from engine.risks.judging import AcceptedRisk
 from engine.store_address import StoreAddress
 
 BUILTIN = "builtin"
@@ -113,6 +115,7 @@ class Settings(Struct, frozen=True):
     sources: tuple[SourceSettings, ...]
     rules: tuple[Path | None, ...]
     overrides: Mapping[str, Override]
+    accepted_risks: tuple[AcceptedRisk, ...]  # of `tocsin audit`
     context: Mapping[str, str]  # `<cluster>.bootstrap`, `.connect_url`, `.brokers` (a comma list)
     route: Route
     notify_storm: int  # the largest number of new incidents of one rule or cluster in a minute with a message each; 0: no limit
@@ -302,6 +305,7 @@ def _settings(config: ConfigFile, folder: Path, overrides: Mapping[str, Override
         sources=tuple(_source(entry, folder) for entry in config.sources),
         rules=tuple(None if rules == BUILTIN else folder / rules for rules in config.rules),
         overrides=overrides,
+        accepted_risks=tuple(accepted_risks(config.audit)),
         context={
             **dict(_asked_context(config)),
             **{name: value for cluster, entry in config.clusters.items() for name, value in _context(cluster, entry)},

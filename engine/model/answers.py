@@ -47,7 +47,7 @@ def _value(incident: Incident) -> Mapping[str, Any]:
         "count": incident.count,
         "cause": incident.cause,
         "impact": incident.impact,
-        "fix": [_step(step) for step in incident.fix],
+        "fix": [step_value(step) for step in incident.fix],
         "verify": incident.verify,
         "evidence": [_evidence(event) for event in incident.evidence],
         "symptoms": [_symptom(symptom) for symptom in incident.symptoms],
@@ -81,7 +81,8 @@ def _evidence(event: Evidence) -> Mapping[str, Any]:
     return {**value, "origin": event.origin} if event.origin else value
 
 
-def _step(step: RenderedStep) -> Mapping[str, Any]:
+def step_value(step: RenderedStep) -> Mapping[str, Any]:
+    """Return the JSON value of a step of a fix."""
     return {
         "do": step.do,
         "where": step.where,

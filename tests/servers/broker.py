@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tests.servers.ending import end, kill
 from tests.servers.logfile import logging_to
@@ -65,6 +66,7 @@ class Doors(Struct, frozen=True):
 
 
 NO_DOORS = Doors()
+NO_SETTINGS: Mapping[int, str] = {}
 
 
 class Broker:
@@ -151,11 +153,19 @@ class Broker:
 
 
 @contextmanager
-def brokers(jars: Path, folder: Path, count: int = 1, doors: Doors = NO_DOORS) -> Iterator[list[Broker]]:
-    """Give a running cluster of `count` brokers with the ids 1, 2, ..., each in a folder of its own; end it with the block."""
+def brokers(
+    jars: Path, folder: Path, count: int = 1, doors: Doors = NO_DOORS, own: Mapping[int, str] = NO_SETTINGS
+) -> Iterator[list[Broker]]:
+    """Give a running cluster of `count` brokers with the ids 1, 2, ..., each in a folder of its own; end it with the block.
+
+    `own`: settings that one broker has, by id.
+    """
     ports = free_ports(2 * count)
     quorum = [Node(id_, ports[2 * id_ - 2], ports[2 * id_ - 1]) for id_ in range(1, count + 1)]
-    made = [Broker(jars, folder / f"broker-{node.id}", node, quorum, doors) for node in quorum]
+    made = [
+        Broker(jars, folder / f"broker-{node.id}", node, quorum, replace(doors, settings=doors.settings + own.get(node.id, "")))
+        for node in quorum
+    ]
     try:
         for broker in made:
             broker.launch()

@@ -6,8 +6,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from kafka.net.inet import KafkaNetSocket
 
 from tests.servers.broker import Broker, brokers
 from tests.servers.elasticsearch import ElasticsearchNode, elasticsearch_node
@@ -32,6 +34,23 @@ def jars() -> Path:
         if os.environ.get("TOCSIN_REQUIRE_SERVERS") == "1":
             raise
         pytest.skip(f"the jars of a Kafka broker cannot be had: {missing}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def refused_sockets() -> Iterator[None]:
+    """Close sockets that were refused: kafka-python leaves that to the garbage collector, and warnings are errors here."""
+    connect = KafkaNetSocket.sock_connect
+
+    async def connect_or_close(self: KafkaNetSocket, net: Any, sock: Any, address: Any, timeout_at: Any = None) -> Any:
+        try:
+            return await connect(self, net, sock, address, timeout_at=timeout_at)
+        except BaseException:
+            sock.close()
+            raise
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(KafkaNetSocket, "sock_connect", connect_or_close)
+        yield
 
 
 @pytest.fixture(scope="session")

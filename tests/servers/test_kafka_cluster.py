@@ -6,11 +6,9 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from kafka.admin import ACL, ACLOperation, ACLPermissionType, KafkaAdminClient, NewTopic, ResourcePattern, ResourceType
-from kafka.net.inet import KafkaNetSocket
 from msgspec.structs import replace
 
 from connectors import kafka_cluster
@@ -25,21 +23,6 @@ from tests.servers.topics import Topics
 
 DOCS = Path(__file__).parents[2] / "docs" / "asking.md"
 SHIPPING = ["--topic", "orders", "--group", "shipping", "--from-beginning", "--max-messages", "5"]
-
-
-@pytest.fixture(autouse=True)
-def refused_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Close sockets that were refused: kafka-python leaves that to the garbage collector, and warnings are errors here."""
-    connect = KafkaNetSocket.sock_connect
-
-    async def connect_or_close(self: KafkaNetSocket, net: Any, sock: Any, address: Any, timeout_at: Any = None) -> Any:
-        try:
-            return await connect(self, net, sock, address, timeout_at=timeout_at)
-        except BaseException:
-            sock.close()
-            raise
-
-    monkeypatch.setattr(KafkaNetSocket, "sock_connect", connect_or_close)
 
 
 @pytest.fixture(scope="module")

@@ -203,3 +203,47 @@ def test_user_and_password_are_sent_and_never_shown(monkeypatch: pytest.MonkeyPa
         asker.ask(None, whole=False)
     assert server.asked[0].headers["authorization"] == "Basic dG9jc2luOnMzY3JldA=="
     assert "s3cret" not in repr(asker)
+
+
+def test_an_audit_keeps_only_settings_without_secrets() -> None:
+    config = {"connector.class": "x.Source", "errors.tolerance": "all", "database.password": "s3cret"}
+    info = {"name": "cdc", "config": config, "tasks": [], "type": "source"}
+    cluster = Cluster(status("cdc", part()))
+
+    def answer(request: Asked) -> Answer:
+        answers = {"/connectors?expand=info": {"cdc": {"info": info}}, "/connectors/cdc/topics": {"cdc": {"topics": ["a"]}}}
+        return Answer(answers[request.path]) if request.path in answers else cluster(request)
+
+    with answering(answer) as server:
+        lines, hidden = asker_of(server.url).audit()
+        place = server.url.removeprefix("http://")
+    assert hidden == []
+    assert [json.loads(line) for line in lines[1:]] == [
+        {"name": "cdc", "config": {"connector.class": "x.Source", "errors.tolerance": "all"}, "type": "source"},
+        {"cdc": {"topics": ["a"]}},
+        {"worker": place, **SERVER},
+    ]
+    assert "s3cret" not in "".join(lines)
+    assert {request.method for request in server.asked} == {"GET"}
+
+
+def test_an_audit_says_what_a_worker_does_not_show() -> None:
+    cluster = Cluster(status("cdc", part()), status("old", part()), names_only=True)
+    info = {"name": "cdc", "config": {}, "type": "sink"}
+
+    def answer(request: Asked) -> Answer:
+        if request.path == "/connectors?expand=info":
+            return Answer(["cdc", "old"])
+        if request.path in ("/connectors/cdc", "/connectors/old"):
+            return Answer(info) if request.path.endswith("cdc") else Answer({"error_code": 500}, 500)
+        return Answer({}, 403) if request.path.endswith("/topics") else cluster(request)
+
+    with answering(answer) as server, socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        away = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        _, hidden = asker_of(server.url, away).audit()
+    assert hidden[:2] == [
+        "the topics of connector cdc are not known (status 403), so its sizes are not judged",
+        "the settings of connector old cannot be read, so they are not judged",
+    ]
+    assert hidden[2].endswith("so its version is not judged")

@@ -1,0 +1,132 @@
+"""What an audit asks a Kafka cluster in addition to a whole round: requests that only read too.
+
+    ApiVersions (each broker)             which requests it takes, as kafka-broker-api-versions.sh prints them
+    ListOffsets by time (each leader)     since when the oldest record that a group has not read is there
+    OffsetFetch                           of groups without committed offsets: whether these may be seen
+
+The rows of the last two have a layout of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from kafka import TopicPartition
+from kafka.admin import OffsetSpec
+from kafka.errors import AuthorizationError, KafkaError
+from kafka.protocol.api_key import ApiKey
+from msgspec import Struct
+
+from connectors.kafka_cluster.printing import ClusterInventory
+
+_UNREAD = "GROUP                          TOPIC                          PARTITION  UNREAD-SINCE"
+_PLACE = r"(?P<group>.+?) +(?P<topic>[\w.-]+) +(?P<partition>\d+) +(?P<offset>\d+) +"
+_OFFSET = re.compile(_PLACE + r"(?:\d+|-) +(?:\d+|-)(?:\s|$)", re.ASCII)
+_LAG = re.compile(_PLACE + r"\d+ +[1-9]\d*(?:\s|$)", re.ASCII)
+_BROKER = re.compile(r"All configs for broker \d+ are:")
+_SETTING = re.compile(r"^  (log\.retention\.\w+)=(\d+) ", re.MULTILINE)
+_OWN = re.compile(r"(?:^|,)retention\.ms=(-?\d+)")
+_UNIT_MS = {"log.retention.ms": 1, "log.retention.minutes": 60_000, "log.retention.hours": 3_600_000}
+_SHARES = (0.5, 1, 2, 4, 8)  # of what a topic keeps: at these ages it is looked whether an unread record is older
+LOST = "lost"  # instead of a time: records were deleted before they were read
+
+
+class _Unread(Struct, frozen=True):
+    """Where a group is in a partition with records that it has not read; `kept_ms` is for how long they are kept, None for
+    ever."""
+
+    group: str
+    place: TopicPartition
+    offset: int
+    kept_ms: int | None
+
+
+def survey(client: Any, inventory: ClusterInventory, lines: Sequence[str], now: datetime) -> tuple[list[str], list[str]]:
+    """Return lines about the requests that brokers take and about unread records, and sentences about what cannot be seen.
+
+    Args:
+        lines: those of a whole round.
+    """
+    protocols = [text for row in inventory.brokers.values() if (text := _protocols(client, row))]
+    with_offsets = {match["group"] for line in lines if (match := _OFFSET.match(line))}
+    hidden = list(_hidden(client, [group for group in inventory.groups if group not in with_offsets]))
+    try:
+        rows = list(_rows(client, _unread(lines, inventory), now))
+    except KafkaError:  # a partition without a leader, or a topic that has just gone
+        rows = []
+        hidden.append("how old unread records are cannot be asked for now, so retention is not judged")
+    return [*protocols, *([_UNREAD, *rows] if rows else [])], hidden
+
+
+def _protocols(client: Any, row: str) -> str:
+    """Return the requests that a broker takes; empty when it has no answer."""
+    id_, host, port, rack, state = row.split()[:5]
+    try:
+        versions = client.get_broker_version_data(int(id_)).api_versions if state != "fenced" else {}
+    except KafkaError:
+        return ""
+    rows = (f"\t{_request(key)}({key}): {least} to {most}" for key, (least, most) in sorted(versions.items()))
+    return "\n".join((f"{host}:{port} (id: {id_} rack: {rack}) -> (", *rows, ")")) if versions else ""
+
+
+def _request(key: int) -> str:
+    return ApiKey(key).name if key in ApiKey._value2member_map_ else "Unknown"
+
+
+def _unread(lines: Sequence[str], inventory: ClusterInventory) -> list[_Unread]:
+    """Return where groups are behind."""
+    kept = _kept_by_default(lines)
+    places = []
+    for line in lines:
+        if match := _LAG.match(line):
+            own = _OWN.search(inventory.settings.get(match["topic"], ""))
+            kept_ms = int(own[1]) if own else kept
+            place = TopicPartition(match["topic"], int(match["partition"]))
+            places.append(_Unread(match["group"], place, int(match["offset"]), kept_ms if kept_ms and kept_ms > 0 else None))
+    return places
+
+
+def _kept_by_default(lines: Sequence[str]) -> int | None:
+    """Return the shortest time for which a broker keeps records of topics that do not set it; None for ever, or if unknown."""
+    times = []
+    for text in lines:
+        if _BROKER.match(text):
+            settings = {name: int(value) for name, value in _SETTING.findall(text)}
+            first = next((name for name in _UNIT_MS if name in settings), None)
+            times += [settings[first] * _UNIT_MS[first]] if first else []
+    return min(times, default=None)
+
+
+def _rows(client: Any, unread: Sequence[_Unread], now: datetime) -> Iterator[str]:
+    """Yield a row for each place where a group may lose records, or has lost some. Raises KafkaError."""
+    firsts = _offsets(client, {at.place: OffsetSpec.EARLIEST for at in unread})
+    lost = {at for at in unread if at.offset < firsts[at.place]}
+    since = dict[_Unread, datetime]()
+    behind = [at for at in unread if at.kept_ms is not None and at not in lost]
+    for share in _SHARES:
+        times = {at.place: now - timedelta(milliseconds=share * (at.kept_ms or 0)) for at in behind}
+        offsets = _offsets(client, {place: max(0, round(at.timestamp() * 1000)) for place, at in times.items()})
+        behind = [at for at in behind if not 0 <= offsets[at.place] <= at.offset]  # -1: all records are older
+        since |= {at: times[at.place] for at in behind}
+    for at in unread:
+        value = LOST if at in lost else f"{since[at].astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" if at in since else ""
+        if value:
+            yield f"{at.group:<30} {at.place.topic:<30} {at.place.partition:<10} {value}"
+
+
+def _offsets(client: Any, specs: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+    answer = client.list_partition_offsets(dict(specs)) if specs else {}
+    return {place: entry.offset for place, entry in answer.items()}
+
+
+def _hidden(client: Any, groups: Sequence[str]) -> Iterator[str]:
+    for group in groups:
+        try:
+            client.list_group_offsets([group])
+        except AuthorizationError:
+            yield f"the right DESCRIBE on group {group} is missing, so its lag is not judged"
+        except KafkaError:
+            yield f"the offsets of group {group} cannot be asked for now, so its lag is not judged"

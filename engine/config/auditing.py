@@ -1,0 +1,48 @@
+"""The `audit` section of tocsin.yml: risks that are accepted. Schema and conversion to settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from engine.config.faults import finding_error
+from engine.dsl.codes import Code
+from engine.dsl.report import did_you_mean
+from engine.dsl.schema import Strict, Text
+from engine.risks.judging import CHECK_IDS, KINDS, AcceptedRisk
+
+
+def _check_id(value: str) -> str:
+    if value not in CHECK_IDS:
+        raise finding_error(Code.NOT_ONE_OF, f"`{value}` is not a check of the audit", did_you_mean(value, CHECK_IDS))
+    return value
+
+
+class IgnoreEntry(Strict):
+    """risks that are accepted: checks, whose subjects fit a pattern, and the reason"""
+
+    checks: list[Annotated[Text, AfterValidator(_check_id)]] = Field(default=[])
+    topics: list[Text] = Field(default=[])
+    groups: list[Text] = Field(default=[])
+    connectors: list[Text] = Field(default=[])
+    reason: Text
+
+
+class AuditEntry(Strict):
+    """what `tocsin audit` leaves out"""
+
+    ignore: list[IgnoreEntry] = Field(default=[])
+
+
+def accepted_risks(entry: AuditEntry) -> Sequence[AcceptedRisk]:
+    """Return the accepted risks in their order."""
+    return tuple(
+        AcceptedRisk(
+            ignored.reason,
+            tuple(ignored.checks),
+            {kind: tuple(getattr(ignored, key)) for key, kind in KINDS.items() if getattr(ignored, key)},
+        )
+        for ignored in entry.ignore
+    )

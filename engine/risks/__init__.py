@@ -1,0 +1,1 @@
+"""Risks: what works in a cluster now and may break, judged from what it was asked. Pure; imports the model and codec."""

@@ -1,0 +1,46 @@
+"""The section `audit`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.config import load
+from engine.errors import ConfigError
+from engine.risks.judging import AcceptedRisk
+
+LEAST = "sources: [{type: files, paths: [a.log]}]\n"
+
+
+def accepted(folder: Path, text: str) -> tuple[AcceptedRisk, ...]:
+    (folder / "tocsin.yml").write_text(LEAST + text)
+    return load(folder / "tocsin.yml").accepted_risks
+
+
+def test_without_the_section_nothing_is_accepted(tmp_path: Path) -> None:
+    assert accepted(tmp_path, "") == ()
+
+
+def test_an_entry_has_checks_patterns_and_a_reason(tmp_path: Path) -> None:
+    text = (
+        'audit: {ignore: [{checks: [one-rack], topics: ["tmp.*"], groups: [g], reason: can be rebuilt}, {reason: all of it}]}\n'
+    )
+    assert accepted(tmp_path, text) == (
+        AcceptedRisk("can be rebuilt", ("one-rack",), {"topic": ("tmp.*",), "group": ("g",)}),
+        AcceptedRisk("all of it"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("audit: {ignore: [{topics: [a]}]}", "reason"),
+        ("audit: {ignore: [{checks: [one-rak], reason: x}]}", "`one-rak` is not a check of the audit"),
+        ("audit: {ignores: []}", "ignores"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        accepted(tmp_path, text + "\n")
+    assert sentence in "".join(finding.render() for finding in raised.value.diagnostics)

@@ -1,0 +1,108 @@
+"""What was asked is read back: with and without stamps, from Kafka's own tools, and from rounds that tell changes only."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from msgspec.structs import replace
+
+from engine.risks.cluster import AuditedCluster, AuditedPartition
+from engine.risks.reading import read_cluster, texts_of
+
+FIRST = """\
+Cluster ID: dG9jc2luLXRlc3RzLTAwMQ
+ID         HOST                           PORT       RACK       STATE      ENDPOINT_TYPE
+1          kafka-1                        9092       a          unfenced   broker
+2          kafka-2                        9092       null       fenced     broker
+ClusterId:              dG9jc2luLXRlc3RzLTAwMQ
+LeaderId:               1
+LeaderEpoch:            4
+CurrentVoters:          [1,2,3]
+CurrentObservers:       []
+Topic: orders\tTopicId: 8ZOxKq2FRpyr\tPartitionCount: 2\tReplicationFactor: 2\tConfigs: a.b=compact,delete,c.d=60000
+\tTopic: orders\tPartition: 1\tLeader: none\tReplicas: 2,1\tIsr: 2
+\tTopic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\tElr: \tLastKnownElr:\x20
+GROUP                          STATE
+the billing group              Stable
+late                           Empty
+All configs for broker 1 are:
+  min.insync.replicas=2 sensitive=false synonyms={DEFAULT_CONFIG:min.insync.replicas=1}
+  log.retention.ms=null sensitive=false synonyms={}
+GROUP                          TOPIC                          PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG
+the billing group              orders                         0          5               8               3
+the billing group              orders                         1          2               -               -
+kafka-1:9092 (id: 1 rack: a) -> (
+\tProduce(0): 0 to 13
+\tFetch(1): 4 to 18 [usable: 18],
+)
+GROUP                          TOPIC                          PARTITION  UNREAD-SINCE
+the billing group              orders                         0          2026-11-20T00:00:00Z
+the billing group              orders                         1          lost
+{"name":"cdc","connector":{"state":"RUNNING","worker_id":"w:8083"},"tasks":[],"type":"source"}
+{"name":"cdc","config":{"errors.tolerance":"all"},"type":"source"}
+{"cdc":{"topics":["orders","audit"]}}
+{"worker":"connect-1:8083","version":"4.3.1","commit":"c","kafka_cluster_id":"dG9jc2luLXRlc3RzLTAwMQ"}
+"""
+
+
+def stamped(text: str, at: str) -> list[str]:
+    return [f"2026-11-26T{at}.123456000Z {line}" for line in text.splitlines()]
+
+
+def read(*lines: str) -> AuditedCluster:
+    return read_cluster(lines, AuditedCluster("prod"))
+
+
+def test_a_whole_round_is_read() -> None:
+    seen = read(*stamped(FIRST, "22:11:25"))
+    assert replace(seen, at=None) == read(*FIRST.splitlines())
+    assert seen.at == datetime(2026, 11, 26, 22, 11, 25, 123456, UTC)
+    assert (seen.cluster_id, seen.bootstrap) == ("dG9jc2luLXRlc3RzLTAwMQ", "kafka-1:9092,kafka-2:9092")
+    assert {id_: broker.rack for id_, broker in seen.brokers.items()} == {1: "a", 2: ""}
+    assert seen.brokers[1].settings == {"min.insync.replicas": "2", "log.retention.ms": "null"}
+    assert seen.brokers[1].protocols == {"Produce(0)": "0 to 13", "Fetch(1)": "4 to 18"}
+    assert seen.voters == (1, 2, 3)
+    assert seen.topics["orders"].partitions == (AuditedPartition(0, (1, 2)), AuditedPartition(1, (2, 1)))
+    assert seen.topics["orders"].settings == {"a.b": "compact,delete", "c.d": "60000"}
+    assert {name: group.state for name, group in seen.groups.items()} == {"the billing group": "Stable", "late": "Empty"}
+    first, second = seen.groups["the billing group"].lags
+    assert (first.lag, first.unread_since, second.lag, second.is_lost) == (3, datetime(2026, 11, 20, tzinfo=UTC), None, True)
+    assert seen.connectors["cdc"].settings == {"errors.tolerance": "all"}
+    assert seen.connectors["cdc"].topics == ("audit", "orders")
+    assert (seen.workers, seen.asked_connect) == ({"connect-1:8083": "4.3.1"}, True)
+
+
+def test_later_rounds_change_what_they_tell() -> None:
+    changes = """\
+Cluster ID: dG9jc2luLXRlc3RzLTAwMQ
+\tTopic: orders\tPartition: 1\tLeader: 3\tReplicas: 3,1\tIsr: 3,1
+GROUP                          STATE
+late                           Stable
+{"error_code":404,"message":"No status found for connector cdc"}
+"""
+    seen = read(*stamped(FIRST, "22:11:25"), *stamped(changes, "22:11:55"))
+    assert [partition.replicas for partition in seen.topics["orders"].partitions] == [(1, 2), (3, 1)]
+    assert seen.groups["late"].state == "Stable"
+    assert seen.connectors == {}
+    gone = "Error while executing topic command : Topic 'orders' does not exist as expected"
+    assert read(*FIRST.splitlines(), gone).topics == {}
+
+
+def test_a_round_that_tells_everything_replaces_the_others_and_shows_how_lag_grows() -> None:
+    later = FIRST.replace("Topic: orders", "Topic: bills").replace("8               3", "9               4")
+    seen = read(*stamped(FIRST, "22:11:25"), *stamped(later, "23:11:25"))
+    assert list(seen.topics) == ["bills"]
+    (first, _) = seen.groups["the billing group"].lags
+    assert (first.lag, first.earlier) == (4, 3)
+
+
+def test_two_clusters_are_not_judged_as_one() -> None:
+    seen = read("Cluster ID: one", "Cluster ID: other")
+    assert seen.unseen == ("the lines are of two clusters, one and other; audit each by itself",)
+
+
+def test_other_text_changes_nothing() -> None:
+    noise = ["", "{", "[]", '{"name": 5, "config": {}}', '{"a": {"topics": 3}}', "Topic: x Partition: y", "  a=b", "\tx(1): 2"]
+    assert read(*noise) == AuditedCluster("prod")
+    assert list(texts_of([b"\xff"])) == ["\ufffd"]
+    assert read(*FIRST.splitlines(), *noise).topics.keys() == {"orders"}
