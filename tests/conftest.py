@@ -11,7 +11,8 @@ import pytest
 from hypothesis import settings
 
 from engine.errors import RuntimeMissing
-from engine.spark.session import Resources, check_runtime, start, stop
+from engine.spark.session import check_runtime, start, stop
+from engine.spark.spark_settings import Resources
 from engine.store import Store
 
 if TYPE_CHECKING:

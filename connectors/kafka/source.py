@@ -99,17 +99,18 @@ class KafkaSource:
         return _offset(advanced(_positions(start), log.begins, log.ends, max_lines, log.id))
 
     def partitions(self, start: Offset, end: Offset, parallelism: int = 1) -> Sequence[Mapping[str, Any]]:
-        """Return up to `parallelism` slices of ranges. With one, the same consumer always continues at its position."""
+        """Return up to `parallelism` slices of ranges, without those behind the last that has a range.
+
+        A partition belongs to the slice with the same number in every batch, so that its consumer continues at its position
+        where the slice is read by the same process.
+        """
         before, after = _positions(start), _positions(end)
         slices: list[list[OffsetRange]] = [[] for _ in range(max(1, parallelism))]
-        for range_ in sorted(ranges(before, after), key=lambda r: r.start - r.end):
-            min(slices, key=lambda slice_: sum(r.end - r.start for r in slice_)).append(range_)
+        for range_ in ranges(before, after):
+            slices[range_.partition % len(slices)].append(range_)
         lost = recreated(before, after)
-        return [
-            {"ranges": plain(slice_), "lost": plain(lost if at == 0 else [])}
-            for at, slice_ in enumerate(slices)
-            if slice_ or (lost and at == 0)
-        ]
+        used = max((at + 1 for at, slice_ in enumerate(slices) if slice_ or (lost and at == 0)), default=0)
+        return [{"ranges": plain(slice_), "lost": plain(lost if at == 0 else [])} for at, slice_ in enumerate(slices[:used])]
 
     def chunks(self, slice_: Mapping[str, Any]) -> Iterator[Chunk]:
         """Yield the lines of a slice. Raises an ExceptionGroup of DataLoss for lines that are gone, after all that remain were
@@ -121,7 +122,8 @@ class KafkaSource:
         planned = made(slice_["ranges"], list[OffsetRange])
         joinings = {range_.partition: self._joining(range_.partition, range_.start) for range_ in planned}
         patience_s = PATIENCE_S if self.final else LIVE_PATIENCE_S
-        for item in reading(self.bootstrap_servers, self.options, self.topic, planned, patience_s):
+        items = reading(self.bootstrap_servers, self.options, self.topic, planned, patience_s) if planned else ()
+        for item in items:
             if isinstance(item, LostOffsets):
                 lost.append(item)
                 yield from joinings[item.partition].rest()

@@ -37,6 +37,8 @@ OPENERS: Mapping[str, str] = {
     "kubernetes": "connectors.files:open_source",
 }
 
+READ_ANYWHERE = ("elasticsearch", "kafka")  # what the other types read is on the disk of the machine that the run is on
+
 
 class SourceInput(Struct, frozen=True):
     """A source of the configuration, opened.
@@ -267,7 +269,8 @@ _INPUTS: Mapping[str, Callable[[SourceSettings, Mapping[str, object], RunSurroun
 
 
 def _spec(source: SourceSettings, resource: str, settings: Mapping[str, object]) -> SourceSpec:
-    return SourceSpec(f"{source.type} {source.scope} {resource}", OPENERS[source.type], settings, source.scope)
+    name = f"{source.type} {source.scope} {resource}"
+    return SourceSpec(name, OPENERS[source.type], settings, source.scope, source.type not in READ_ANYWHERE)
 
 
 def _start(start: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from engine.ports import Offset
+from engine.spark.checkpoints import LocalCheckpoint
 from engine.spark.fence import QUERY
 from engine.spark.plans import planned
 
@@ -23,9 +24,9 @@ class ConfiguredSource(Struct, frozen=True):
 def offsets_in(checkpoint: Path) -> Mapping[str, Offset]:
     """Return the end offset of the last planned batch, by the name of the source; empty before the first run, and for a
     checkpoint that cannot be read, which Spark reports."""
-    query = checkpoint / QUERY
+    query = LocalCheckpoint(checkpoint / QUERY)
     try:
-        *_, offsets = (query / "offsets" / str(planned(query))).read_text(encoding="utf-8").splitlines()
+        *_, offsets = (query.text(f"offsets/{planned(query)}") or "").splitlines()
         sources: Mapping[str, Offset] = json.loads(offsets)["sources"]
     except (OSError, ValueError, KeyError, TypeError):
         return {}

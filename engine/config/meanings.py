@@ -290,13 +290,28 @@ MEANINGS: Mapping[str, Mapping[str, Described]] = {
         "patterns": ("RE2 expressions whose text, or that of their group, is masked.", '["EMP-[0-9]{6}"]'),
     },
     "SparkEntry": {
-        "cores": ("Threads of the job.", "4"),
-        "partitions": ("Partitions of the state.", "2"),
-        "heap": ("Memory of the JVM.", "2g"),
+        "master": (
+            "The master of a Spark cluster (docs/cluster.md). If not given: threads of this machine.",
+            "spark://spark-master:7077",
+        ),
+        "conf": (
+            "Settings of Spark, as its documentation spells them; secrets as env:NAME or file:PATH.",
+            "{spark.executor.memory: 2g}",
+        ),
+        "cores": ("Threads of the job; on a cluster, executors of one core.", "4"),
+        "partitions": (
+            "Partitions of the state, fixed for the life of a checkpoint. If not given: 1, and on a cluster `cores`.",
+            "2",
+        ),
+        "parallelism": ("Tasks that read input. If not given: 1, and on a cluster `cores`.", "4"),
+        "heap": ("Memory of the JVM of the driver.", "2g"),
         "trigger": ("The pause between batches.", "500ms"),
         "batch_lines": ("Lines of a batch, at most.", "100000"),
         "audit": ("Whether some of the input is read by the reference too, and differences are reported.", "true"),
-        "checkpoint": ("The folder of offsets and state. If not given: beside the store.", "/var/lib/tocsin/checkpoint"),
+        "checkpoint": (
+            "Where offsets and state are: a folder, or an hdfs: or s3a: URL (docs/cluster.md). If not given: beside the store.",
+            "/var/lib/tocsin/checkpoint",
+        ),
     },
     "WebEntry": {
         "listen": ("Where the pages are served, on this machine; where it is set, by `tocsin run` too.", '"127.0.0.1:9000"'),

@@ -20,6 +20,7 @@ from engine.config.receivers import ReceiverEntry
 from engine.config.redaction import RedactEntry
 from engine.config.routing import RootEntry
 from engine.config.secrets import SecretText
+from engine.config.spark import SparkEntry
 from engine.config.web import WebEntry
 from engine.dsl.codes import Code
 from engine.dsl.quantities import duration_s
@@ -311,18 +312,6 @@ class OverrideEntry(Strict):
     labels: Mapping[str, str] = {}
     except_: Any = Field(default=None, alias="except")
     unless: Text | None = None
-
-
-class SparkEntry(Strict):
-    """the resources of Spark"""
-
-    cores: Count = 2
-    partitions: Count = 1
-    heap: Text = "1g"
-    trigger: Duration = 1.0
-    batch_lines: Count = 500_000
-    audit: Flag = False
-    checkpoint: Text | None = None
 
 
 class ConfigFile(Strict):

@@ -24,10 +24,24 @@ _WRITTEN = re.compile(
 _WITHIN = re.compile(r"""(://[^\s:/]*:)([^\s"']+)(?=@)|([?&](?:ssl)?password=)([^\s"'&]+)""")
 
 
+# settings of Spark whose values are secret: those that Spark masks (spark.redaction.regex), but for paths and names of secrets
+_SPARK_SECRET = re.compile(r"secret|password|token|access[.]?key", re.IGNORECASE)
+_SPARK_NO_SECRET = re.compile(r"file$|[.]secrets[.]|[.]secretKeyRef[.]|provider$|[.]enabled$", re.IGNORECASE)
+_SPARK_WRITTEN = re.compile(r"""(\bspark\.[\w.-]+)(["']?\s*:\s*)("[^"]*"?|'[^']*'?|[^\s,}]+)""")
+
+
+def is_secret_setting(name: str) -> bool:
+    """Return whether the value of Spark's setting `name` is a secret."""
+    return _SPARK_SECRET.search(name) is not None and _SPARK_NO_SECRET.search(name) is None
+
+
 def without_secrets(line: str) -> str:
     """Return a line of a configuration with the values of secret keys and the passwords within addresses masked by stars,
     unless they are references."""
     masked = _WRITTEN.sub(lambda match: match[1] + _starred(match[2]), line)
+    masked = _SPARK_WRITTEN.sub(
+        lambda match: match[1] + match[2] + (_starred(match[3]) if is_secret_setting(match[1]) else match[3]), masked
+    )
     return _WITHIN.sub(lambda match: (match[1] or match[3]) + "*" * len(match[2] or match[4]), masked)
 
 

@@ -34,7 +34,8 @@ from engine.config.schema import (
     SourceEntry,
     StoreEntry,
 )
-from engine.config.secrets import placed, without_secrets
+from engine.config.secrets import placed, placed_address, without_secrets
+from engine.config.spark import checkpoint_url, folder_of_run
 from engine.config.web import WebSettings, web_settings
 from engine.dsl import Override
 from engine.dsl.codes import Code
@@ -50,6 +51,7 @@ from engine.model.redaction import Redaction
 from engine.model.routes import Route
 from engine.model.words import ENGLISH
 from engine.risks.judging import AcceptedRisk
+from engine.secrets import Secret
 from engine.store_address import StoreAddress
 
 BUILTIN = "builtin"
@@ -127,9 +129,13 @@ class Settings(Struct, frozen=True):
     store: StoreAddress
     retention_s: float  # how long incidents are stored after they are over; 0: for ever
     redaction: Redaction
-    checkpoint: Path
+    checkpoint: Path  # the folder of the run on this machine, and of the checkpoint unless there is a `checkpoint_url`
+    checkpoint_url: str
+    master: str | None
+    conf: Mapping[str, str | Secret]
     cores: int
-    partitions: int
+    partitions: int | None  # None: chosen by the master
+    parallelism: int | None  # None: chosen by the master
     heap: str
     trigger_s: float
     batch_lines: int
@@ -322,9 +328,13 @@ def _settings(config: ConfigFile, folder: Path, overrides: Mapping[str, Override
         store=store,
         retention_s=config.retention,
         redaction=redaction_of(config.redact),
-        checkpoint=folder / spark.checkpoint if spark.checkpoint else _checkpoint_beside(store, folder),
+        checkpoint=folder_of_run(spark, folder, (store.path or folder / DEFAULT_STORE).with_suffix(".checkpoint")),
+        checkpoint_url=checkpoint_url(spark),
+        master=spark.master,
+        conf={name: placed_address(value, folder) for name, value in spark.conf.items()},
         cores=max(1, spark.cores),
-        partitions=max(1, spark.partitions),
+        partitions=spark.partitions or None,
+        parallelism=spark.parallelism or None,
         heap=spark.heap,
         trigger_s=spark.trigger,
         batch_lines=max(1, spark.batch_lines),
@@ -414,8 +424,3 @@ def _store(entry: StoreEntry, folder: Path) -> StoreAddress:
     relative = scheme == "sqlite" and path and not path.startswith(("/", ":"))
     url = f"{scheme}:///{os.path.normpath(folder / path)}" if relative else entry.url
     return StoreAddress(url, placed(entry.password, folder))
-
-
-def _checkpoint_beside(store: StoreAddress, folder: Path) -> Path:
-    """Return the default checkpoint: beside the file of the store, or where that of the default store is."""
-    return (store.path or folder / DEFAULT_STORE).with_suffix(".checkpoint")

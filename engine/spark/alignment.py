@@ -80,7 +80,8 @@ def _start_without_checkpoint(alignment: Alignment, checkpoint: str, store: str)
 
 def _how_to_start_anew(alignment: Alignment, checkpoint: str) -> str:
     """Return how the operator starts with an empty checkpoint without missing input."""
-    set_aside = f"set the checkpoint aside (mv {checkpoint} {checkpoint}.old)"
+    how = "rename it, or name another" if "://" in checkpoint else f"mv {checkpoint} {checkpoint}.old"
+    set_aside = f"set the checkpoint aside ({how})"
     if alignment.written_at is None:
         return f"{set_aside} and start again: sources are read from where `start` says"
     start = f"`start: {_to_the_second(alignment.written_at)}` (when this store was last written)"

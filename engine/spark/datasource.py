@@ -6,8 +6,9 @@ notices and ticks are functions of the offset and travel with the first partitio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime, timedelta
+from socket import gethostname
 from typing import Any
 
 from msgspec import Struct
@@ -15,14 +16,16 @@ from msgspec.structs import replace
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
+from engine import __version__
 from engine.clock import SteadyClock
 from engine.codec import dumps, loads, made, plain
 from engine.columns.audit import AuditResult
-from engine.errors import DataLoss, LateInput, NoAnswer, SourceAway, SourceDenied
+from engine.errors import DataLoss, LateInput, NoAnswer, SourceAway, SourceDenied, TocsinError
 from engine.model.phrases import lasting
 from engine.model.quarantine import DeadLetter
 from engine.model.records import Progress, Tick
 from engine.ports import Chunk, Offset, Source
+from engine.spark.checkpoints import SharedMark
 from engine.spark.combining import combine
 from engine.spark.rows import SCHEMA, BatchRow, InputLoss, InputNotice, RowTuple, row, sent
 from engine.spark.slices import scan, stages_of
@@ -40,12 +43,15 @@ class ReadSettings(Struct, frozen=True):
     """How SOURCE_FORMAT reads.
 
     Attributes:
-        plan_file: the path of the plan (see job.plan_file).
+        plan_file: the plan, as `stages_of` reads it.
         parallelism: the number of tasks of a batch.
         max_lines: the most lines that each source gives to one batch; None for no bound.
         stalled_after_s: how long a source may be unreadable before that is an incident; None when the input has an end: then
             no source is waited for and there are no ticks.
         audited: some of the blocks that columns read are also read by the reference.
+        on_cluster: tasks run on other machines: what only the driver's can read is read while a batch is planned.
+        version: the version of tocsin in the driver.
+        mark: a file in the checkpoint that every executor must see; None where none has to.
     """
 
     plan_file: str
@@ -53,6 +59,9 @@ class ReadSettings(Struct, frozen=True):
     max_lines: int | None = None
     stalled_after_s: float | None = None
     audited: bool = False
+    on_cluster: bool = False
+    version: str = ""
+    mark: SharedMark | None = None
 
 
 class SourceOffsets(Struct, frozen=True):
@@ -104,6 +113,7 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         specs = loads(lowered["sources"], list[SourceSpec])
         self._scopes = {spec.name: spec.scope for spec in specs}
         self._sources = {spec.name: spec.open() for spec in specs}
+        self._read_here = frozenset(spec.name for spec in specs if spec.is_local)
         self._reading = loads(lowered["reading"], ReadSettings)
         self._live = self._reading.stalled_after_s is not None
         self._clock = SteadyClock()  # a wall clock that jumps would stop the ticks, or make every source seem silent at once
@@ -148,19 +158,27 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[InputPartition]:
         """Return the partitions of a batch: slices, and with the first one the notices, ticks and progress at the batch's
-        end."""
+        end, and on a cluster the rows of sources that only this machine can read.
+
+        A slice of a source belongs to the same partition in every batch, as far as the source divides itself alike; sources
+        with one slice are spread.
+        """
         before, after, parallelism = _from_json(start), _from_json(end), self._reading.parallelism
         tasks: list[list[Any]] = [[] for _ in range(parallelism)]
         first_rows = [row(scope, notice) for scope, notice in notices(before.stalls, after.stalls, after.at_s)]
         first_rows += [row(scope, notice) for scope, notice in self._clock_notices(before, after)]
         first_rows += [row(scope, tick) for tick in self._ticks(before, after) for scope in sorted({*self._scopes.values()})]
         waiting = stalled_sources(after.stalls)
-        for name, source in self._sources.items():
+        for first, (name, source) in enumerate(self._sources.items()):
             if name not in before.sources or name not in after.sources:
                 continue  # new in the configuration: it starts with the next batch
             position, end_position = before.sources[name], after.sources[name]
-            for number, slice_ in enumerate(source.partitions(position, end_position, parallelism)):
-                tasks[number % parallelism].append((name, slice_))
+            slices = source.partitions(position, end_position, parallelism)
+            if self._reading.on_cluster and name in self._read_here:
+                first_rows += self._rows(name, slices, datetime.fromtimestamp(after.at_s, UTC))
+            else:
+                for number, slice_ in enumerate(slices):
+                    tasks[(first + number) % parallelism].append((name, slice_))
             first_rows += [row(self._scopes[name], progress) for progress in _progress(source, end_position, name in waiting)]
         return [InputPartition((after.at_s, slices, [] if n else first_rows)) for n, slices in enumerate(tasks)]
 
@@ -182,12 +200,25 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             )
 
     def read(self, partition: InputPartition) -> Iterator[RowTuple]:
-        """Yield the rows of a partition. Lost lines become an InputLoss instead of an error, so that the job goes on."""
+        """Yield the rows of a partition. Lost lines become an InputLoss instead of an error, so that the job goes on.
+
+        Raises TocsinError on a machine with another version of tocsin, or one that does not share the checkpoint.
+        """
+        if self._reading.on_cluster and self._reading.version != __version__:
+            raise TocsinError(
+                f"executor {gethostname()} has tocsin {__version__}, and the driver {self._reading.version}: install the same"
+                " version on all machines"
+            )
+        if self._reading.mark is not None:
+            self._reading.mark.check()
         at_s, slices, first_rows = partition.value
-        at = datetime.fromtimestamp(at_s, UTC)
         for name, slice_ in slices:
-            yield from (sent(self._scopes[name], item) for item in self._items(name, slice_, at))
+            yield from self._rows(name, [slice_], datetime.fromtimestamp(at_s, UTC))
         yield from first_rows
+
+    def _rows(self, name: str, slices: Iterable[Mapping[str, Any]], at: datetime) -> Iterator[RowTuple]:
+        for slice_ in slices:
+            yield from (sent(self._scopes[name], item) for item in self._items(name, slice_, at))
 
     def _items(self, name: str, slice_: Mapping[str, Any], at: datetime) -> Iterator[BatchRow]:
         losses: list[DataLoss] = []

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
-from shutil import disk_usage
-from tempfile import gettempdir
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from engine import __version__
 from engine.clock import SteadyClock
 from engine.codec import dumps
 from engine.errors import DataLoss, SourceError, StoreAway, TocsinError
@@ -34,13 +33,17 @@ from engine.model.rules import Plan
 from engine.ports import Say
 from engine.quarantine import Quarantine, summed
 from engine.spark.audit_report import AuditReport
+from engine.spark.checkpoints import CheckpointFiles, LocalCheckpoint, SharedMark, marked
 from engine.spark.dead_letters import DeadLetterFile
+from engine.spark.executors import ExecutorWatch
+from engine.spark.failures import cannot_write, job_error, transient_cause
 from engine.spark.fence import QUERY, Fence, fenced
 from engine.spark.overdue import BatchActivity, check_overdue
-from engine.spark.plans import at_work, done, forget_plan, query_id
+from engine.spark.plans import done, forget_plan, query_id
 from engine.spark.rows import SCHEMA, BatchRow, InputLoss, InputNotice, received
 from engine.spark.slices import Scanned
 from engine.spark.sources import SourceSpec
+from engine.spark.spark_settings import is_local
 from engine.store import Store
 from engine.store.outage import until_back
 from engine.store.store import BatchId
@@ -49,11 +52,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
+    from engine.spark.query_activity import QueryActivity
+
 T = TypeVar("T")
 
-_DISK = re.compile("No space left on device|Disk quota exceeded|Read-only file system|File too large")
-_AWAY = re.compile(r"^engine\.errors\.SourceAway: (.+)$", re.MULTILINE)
-_BUSY = re.compile("Python worker failed to connect back")  # Spark allows ten seconds for it
 POLL_S = 0.2
 TRIES = 5
 PRUNE_EVERY_S = 60.0
@@ -97,10 +99,14 @@ class Job(Struct, frozen=True):
     """Everything a run needs.
 
     Attributes:
-        checkpoint: belongs to this set of sources: input is not read twice, and changed rules continue from its offsets.
+        checkpoint: the folder of the job on this machine, for the plan, Spark's log and dead letters; and of the checkpoint,
+            unless `files` has another place. The checkpoint belongs to this set of sources: input is not read twice, and
+            changed rules continue from its offsets.
+        files: the files of the checkpoint; None: they are in `checkpoint`.
         bounded: read the present input, take open events as complete, and end; otherwise run until `stop` is set.
         trigger_s: the time between two batches of an unbounded run.
         max_lines: the most lines that each source gives to one batch; None for no bound.
+        parallelism: the number of tasks that read.
         stalled_after_s: how long a source may be unreadable before that is an incident.
         overdue_after_s: how long a batch may run before the operator is warned.
         audited: some of the blocks that columns read are also read by the reference.
@@ -130,6 +136,17 @@ class Job(Struct, frozen=True):
     renewed: Callable[[], Plan | None] = _no_new_plan
     stop: threading.Event = field(default_factory=threading.Event)
     fence: Fence | None = None
+    files: CheckpointFiles | None = None
+
+    @property
+    def checkpoint_files(self) -> CheckpointFiles:
+        """The files of the checkpoint."""
+        return self.files or LocalCheckpoint(self.checkpoint)
+
+    @property
+    def query_files(self) -> CheckpointFiles:
+        """The part of the checkpoint that Spark writes."""
+        return self.checkpoint_files.within(QUERY)
 
     def say(self, sentence: str) -> None:
         """Report a sentence that belongs to no batch to `on_batch`."""
@@ -157,19 +174,25 @@ def run(job: Job, spark: SparkSession) -> None:
     if job.stop.is_set():  # the stop came while Spark started
         return None
     if job.fence is None:
-        with fence_of(job.store, job.checkpoint, job.say, job.stop.wait) as fence:
+        with fence_of(job.store, job.checkpoint, job.say, job.stop.wait, job.files) as fence:
             return _run_fenced(job, spark, fence)
     return _run_fenced(job, spark, job.fence)
 
 
 @contextmanager
-def fence_of(store: Store, checkpoint: Path, say: Say, pause: Callable[[float], object] = time.sleep) -> Iterator[Fence]:
+def fence_of(
+    store: Store,
+    checkpoint: Path,
+    say: Say,
+    pause: Callable[[float], object] = time.sleep,
+    files: CheckpointFiles | None = None,
+) -> Iterator[Fence]:
     """Hold store and checkpoint for this process (see fence.fenced). Raises TocsinError when that is not possible."""
     with ExitStack() as stack:
         try:
-            fence = stack.enter_context(fenced(store, checkpoint, say, pause))
+            fence = stack.enter_context(fenced(store, checkpoint, say, pause, files))
         except OSError as error:
-            raise _cannot_write(Path(error.filename or checkpoint).parent, error.strerror or str(error)) from None
+            raise cannot_write(Path(error.filename or checkpoint).parent, error.strerror or str(error)) from None
         yield fence
 
 
@@ -206,18 +229,23 @@ def _run_query(job: Job, spark: SparkSession, batches: _BatchWriter, fence: Fenc
 
     Raises _TransientError, or the TocsinError that made the query fail.
     """
-    query = _start_query(job, spark, batches)
+    from engine.spark.query_activity import QueryActivity  # noqa: PLC0415  (needs pyspark)
+
+    activity = QueryActivity(spark, done(job.query_files))
     try:
+        query = _start_query(job, spark, batches)
+        watch = _QueryWatch(job, spark, query, activity)
         while not query.awaitTermination(POLL_S):
-            if (fence_error := _fence_error(fence)) is not None:
+            if (error := _fence_error(fence) or watch.look()) is not None:
                 job.stop.set()  # ends a wait inside a batch
                 query.stop()
-                raise fence_error
-            batches.watch(query)
+                raise error
             plan = None if job.stop.is_set() else job.renewed()
             if plan is not None or job.stop.is_set():
                 query.stop()
                 return plan
+    except TocsinError:
+        raise
     except Exception as error:
         if (fence_error := _fence_error(fence)) is not None:
             raise fence_error from None
@@ -225,9 +253,11 @@ def _run_query(job: Job, spark: SparkSession, batches: _BatchWriter, fence: Fenc
             raise batches.failure from error
         if job.stop.is_set():
             return None
-        if (why := _transient_cause(str(error), job.bounded)) is not None:
+        if (why := transient_cause(str(error), job.bounded)) is not None:
             raise _TransientError(why) from error
-        raise _job_error(error, job.checkpoint) from error
+        raise job_error(str(error), job.checkpoint, log_of(job.checkpoint)) from error
+    finally:
+        activity.close()
     return None
 
 
@@ -238,14 +268,6 @@ def _fence_error(fence: Fence) -> TocsinError | None:
     except TocsinError as error:
         return error
     return None
-
-
-def _transient_cause(failure: str, bounded: bool) -> str | None:
-    """Return the cause of a query's `failure` when it passes by itself, else None. A bounded run waits for no source."""
-    if _BUSY.search(failure):
-        return "the machine is too busy to start Python within the time that Spark gives it"
-    reasons = [] if bounded else _AWAY.findall(failure)
-    return str(reasons[-1]) if reasons else None
 
 
 def plan_file(plan: Plan, folder: Path) -> Path:
@@ -264,30 +286,74 @@ def plan_file(plan: Plan, folder: Path) -> Path:
     except OSError as error:
         with suppress(OSError):
             temporary.unlink()
-        raise _cannot_write(folder, error.strerror or str(error)) from None
+        raise cannot_write(folder, error.strerror or str(error)) from None
     return path
 
 
 def _start_query(job: Job, spark: SparkSession, batches: _BatchWriter) -> StreamingQuery:
-    plan = str(plan_file(job.plan, job.checkpoint))
-    rows = _input(job, spark, plan)
+    path = plan_file(job.plan, job.checkpoint)
+    spark.sparkContext.addFile(str(path))  # executors fetch it by its name
+    on_cluster = not is_local(spark.sparkContext.master)
+    mark = _mark(job.checkpoint) if on_cluster and job.checkpoint_files.is_local else None
+    rows = _input(job, spark, path.name, on_cluster, mark)
     from engine.spark.processor import ScopeProcessor  # noqa: PLC0415  (needs pyspark)
 
-    findings = rows.groupBy("scope").transformWithState(ScopeProcessor(plan, job.bounded), SCHEMA, "Update", "None")
-    writer = findings.writeStream.outputMode("update").option("checkpointLocation", str(_query_checkpoint(job)))
+    processor = ScopeProcessor(path.name, job.bounded, job.checkpoint_files.location, mark)
+    findings = rows.groupBy("scope").transformWithState(processor, SCHEMA, "Update", "None")
+    writer = findings.writeStream.outputMode("update").option("checkpointLocation", job.query_files.location)
     trigger = {"availableNow": True} if job.bounded else {"processingTime": f"{round(job.trigger_s * 1000)} milliseconds"}
     return writer.trigger(**trigger).foreachBatch(batches.take).start()
 
 
-def _input(job: Job, spark: SparkSession, plan: str) -> DataFrame:
+def _mark(folder: Path) -> SharedMark:
+    try:
+        return marked(folder.resolve())
+    except OSError as error:
+        raise cannot_write(folder, error.strerror or str(error)) from None
+
+
+def _input(job: Job, spark: SparkSession, plan: str, on_cluster: bool, mark: SharedMark | None) -> DataFrame:
     """Return the stream of the rows of all sources, with ticks when the input has no end."""
     from engine.spark import datasource  # noqa: PLC0415
 
     spark.dataSource.register(datasource.SourceStream)
     stalled_after_s = None if job.bounded else job.stalled_after_s
-    reading = datasource.ReadSettings(plan, job.parallelism, job.max_lines, stalled_after_s, job.audited)
+    reading = datasource.ReadSettings(
+        plan, job.parallelism, job.max_lines, stalled_after_s, job.audited, on_cluster, __version__, mark
+    )
     options = datasource.source_options(job.sources, reading)
     return spark.readStream.format(datasource.SOURCE_FORMAT).options(**options).load()
+
+
+class _QueryWatch:
+    """Reports once what is out of the ordinary about a query that runs: a batch, or its planning, that is overdue, since a job
+    that hangs would be as silent as one without input; and a cluster without executors."""
+
+    def __init__(self, job: Job, spark: SparkSession, query: StreamingQuery, activity: QueryActivity) -> None:
+        self._job, self._query, self._activity = job, query, activity
+        self._executors = ExecutorWatch(spark, job.say)
+        self._batch: BatchActivity | None = None
+
+    def look(self) -> TocsinError | None:
+        """Report what is to be reported; return the error that the run has to end with, None while it goes on."""
+        for duration_s in self._activity.triggers_s(self._query):
+            self._job.on_trigger(duration_s)
+        now_s = time.monotonic()
+        self._look_at_batch(now_s)
+        return self._executors.look(now_s)
+
+    def _look_at_batch(self, now_s: float) -> None:
+        before, bound_s = self._batch, self._job.overdue_after_s
+        batch, planning = self._activity.unfinished_batch(self._query)
+        now = self._batch = check_overdue(before, batch, now_s, bound_s, planning)
+        if now is not None and now.overdue and not (before and before.overdue):
+            log, spark_status = log_of(self._job.checkpoint), self._query.status["message"]
+            advice = (
+                f"if it stays so and {log} does not show the cause, end tocsin and start it again: it goes on where it ended"
+            )
+            activity = "been at work" if not planning else "been planned, a source not saying what there is to read,"
+            message = f"batch {now.batch} has {activity} for {bound_s:.0f} s (Spark: {spark_status}); {advice}"
+            self._job.on_batch(BatchReport(now.batch, 0, 0, (message,)))
 
 
 class _BatchWriter:
@@ -300,10 +366,9 @@ class _BatchWriter:
     def __init__(self, job: Job, fence: Fence) -> None:
         self._job, self._fence = job, fence
         self.failure: TocsinError | None = None
-        self.done = self._last_triggered = -1
+        self.done = -1
         self._pruned_at_s = float("-inf")
         self._clock = SteadyClock()
-        self._activity: BatchActivity | None = None
         self._audit = AuditReport()
         self._dead_letters = DeadLetterFile(
             job.plan, job.checkpoint, min((source.scope for source in job.sources), default="default")
@@ -343,31 +408,9 @@ class _BatchWriter:
     def replan(self, why: str) -> None:
         """Remove the plan of the batch that could not be read, so that Spark plans it again, and report that with the
         reason."""
-        batch = forget_plan(_query_checkpoint(self._job), self._is_stored)
+        batch = forget_plan(self._job.query_files, self._is_stored)
         message = f"batch {batch} could not be read and is planned anew: {why}"
         self._job.on_batch(BatchReport(batch, 0, 0, (message,)))
-
-    def watch(self, query: StreamingQuery) -> None:
-        """Report once that the current batch, or its planning, is overdue: a job that hangs would be as silent as one without
-        input."""
-        self._report_trigger(query)
-        before, bound_s = self._activity, self._job.overdue_after_s
-        batch, planning = _unfinished_batch(query, _query_checkpoint(self._job))
-        now = self._activity = check_overdue(before, batch, time.monotonic(), bound_s, planning)
-        if now is not None and now.overdue and not (before and before.overdue):
-            log, spark_status = log_of(self._job.checkpoint), query.status["message"]
-            advice = (
-                f"if it stays so and {log} does not show the cause, end tocsin and start it again: it goes on where it ended"
-            )
-            activity = "been at work" if not planning else "been planned, a source not saying what there is to read,"
-            message = f"batch {now.batch} has {activity} for {bound_s:.0f} s (Spark: {spark_status}); {advice}"
-            self._job.on_batch(BatchReport(now.batch, 0, 0, (message,)))
-
-    def _report_trigger(self, query: StreamingQuery) -> None:
-        """Report the duration of a trigger once Spark reports it, which is shortly after its batch is stored."""
-        if self.done > self._last_triggered and (progress := query.lastProgress) and progress["batchId"] > self._last_triggered:
-            self._last_triggered = progress["batchId"]
-            self._job.on_trigger(progress["durationMs"]["triggerExecution"] / 1000)
 
     def _put(self, items: Sequence[BatchRow], batch: int) -> BatchReport:
         amounts = [item for item in items if isinstance(item, Scanned)]
@@ -418,7 +461,12 @@ class _BatchWriter:
             self._pruned_at_s = time.monotonic()
 
     def _id(self, batch: int) -> BatchId:
-        return BatchId(query_id(_query_checkpoint(self._job)), batch)
+        return BatchId(self._query_id, batch)
+
+    @cached_property
+    def _query_id(self) -> str:
+        """The id of the query, from the first batch on."""
+        return query_id(self._job.query_files)
 
 
 def _sentences_of_unjudged(revisions: Iterable[Incident]) -> Iterator[str]:
@@ -426,34 +474,3 @@ def _sentences_of_unjudged(revisions: Iterable[Incident]) -> Iterator[str]:
     for incident in revisions:
         if incident.why.endswith(NOT_JUDGED):
             yield f"{incident.id} ({incident.title}) is {incident.status}: {incident.why}"
-
-
-def _unfinished_batch(query: StreamingQuery, checkpoint: Path) -> tuple[int | None, str]:
-    """Return the batch that is planned or being planned, None for no such batch, and, while it is being planned, the time of
-    the query's last progress report (else empty)."""
-    batch = at_work(checkpoint)
-    if batch is not None or not query.status["isTriggerActive"]:
-        return batch, ""
-    report = query.lastProgress
-    return done(checkpoint) + 1, "none" if report is None else str(report["timestamp"])
-
-
-def _query_checkpoint(job: Job) -> Path:
-    return job.checkpoint / QUERY
-
-
-def _job_error(error: Exception, checkpoint: Path) -> TocsinError:
-    """Return the error to raise for a failed query: the message of a tocsin error that was raised in a worker, else the first
-    line of Spark's with the log to read."""
-    text, log = str(error), log_of(checkpoint)
-    raised_in_worker = re.findall(r"^engine\.errors\.\w+: (.+)$", text, re.MULTILINE)
-    if raised_in_worker:
-        return SourceError(raised_in_worker[-1])
-    if disk_error := _DISK.search(text):
-        # the state's working copy is in the temporary folder, and the message seldom says which of the two is full
-        return _cannot_write(min((checkpoint, Path(gettempdir())), key=lambda folder: disk_usage(folder).free), disk_error[0])
-    return TocsinError(f"the Spark job failed: {text.strip().partition(chr(10))[0]} (see {log})")
-
-
-def _cannot_write(folder: Path, why: str) -> TocsinError:
-    return TocsinError(f"the job cannot write to {folder}: {why}; mend that and start again: it goes on where it ended")

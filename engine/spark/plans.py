@@ -9,38 +9,44 @@ batch before. Source: Structured Streaming guide, Recovering from failures with 
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
-from pathlib import Path
+
+from engine.errors import TocsinError
+from engine.spark.checkpoints import CheckpointFiles
 
 
-def query_id(checkpoint: Path) -> str:
-    """Return the id of the query that `checkpoint` belongs to: the same in every run."""
-    return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
+def query_id(checkpoint: CheckpointFiles) -> str:
+    """Return the id of the query that `checkpoint` belongs to: the same in every run. Raises TocsinError before the first
+    run."""
+    query = query_of(checkpoint)
+    if query is None:
+        raise TocsinError(f"there is no query in the checkpoint {checkpoint.location}")
+    return query
 
 
-def query_of(checkpoint: Path) -> str | None:
+def query_of(checkpoint: CheckpointFiles) -> str | None:
     """Return the id of the query that `checkpoint` belongs to; None before the first run."""
-    return query_id(checkpoint) if (checkpoint / "metadata").exists() else None
+    text = checkpoint.text("metadata")
+    return None if text is None else str(json.loads(text)["id"])
 
 
-def planned(checkpoint: Path) -> int:
+def planned(checkpoint: CheckpointFiles) -> int:
     """Return the last batch that was planned; -1 when none was."""
-    return _last(checkpoint / "offsets")
+    return _last(checkpoint, "offsets")
 
 
-def done(checkpoint: Path) -> int:
+def done(checkpoint: CheckpointFiles) -> int:
     """Return the last batch that is done; -1 when none is."""
-    return _last(checkpoint / "commits")
+    return _last(checkpoint, "commits")
 
 
-def at_work(checkpoint: Path) -> int | None:
+def at_work(checkpoint: CheckpointFiles) -> int | None:
     """Return the batch that was planned and is not done; None when there is none."""
     last = planned(checkpoint)
     return last if last > done(checkpoint) else None
 
 
-def forget_plan(checkpoint: Path, is_stored: Callable[[int], bool]) -> int:
+def forget_plan(checkpoint: CheckpointFiles, is_stored: Callable[[int], bool]) -> int:
     """Remove the plan of the batch that was planned and not done; return the number of the batch that comes next.
 
     The plan stays when `is_stored` returns True for the batch. Together with the plan of batch 0 the state folder is removed:
@@ -50,14 +56,14 @@ def forget_plan(checkpoint: Path, is_stored: Callable[[int], bool]) -> int:
     if batch is None:
         return done(checkpoint) + 1
     if not is_stored(batch):
-        (checkpoint / "offsets" / str(batch)).unlink()
-        (checkpoint / "offsets" / f".{batch}.crc").unlink(missing_ok=True)
+        checkpoint.remove(f"offsets/{batch}")
+        if checkpoint.is_local:
+            checkpoint.remove(f"offsets/.{batch}.crc")
         if batch == 0:
-            shutil.rmtree(checkpoint / "state", ignore_errors=True)
+            checkpoint.remove("state")
     return batch
 
 
-def _last(folder: Path) -> int:
+def _last(checkpoint: CheckpointFiles, folder: str) -> int:
     """Return the highest batch with a file in `folder`; -1 when there is none."""
-    paths = folder.iterdir() if folder.exists() else ()
-    return max((int(path.name) for path in paths if path.name.isdigit()), default=-1)
+    return max((int(name) for name in checkpoint.names(folder) if name.isdigit()), default=-1)

@@ -6,7 +6,6 @@ The work on the state is in engine/spark/scope.py, which does not know Spark.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,6 +14,7 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.streaming.stateful_processor import MapState
 
 from engine.errors import TocsinError
+from engine.spark.checkpoints import SharedMark
 from engine.spark.rows import received, sent
 from engine.spark.scope import ScopeState
 from engine.spark.slices import stages_of
@@ -26,13 +26,18 @@ class ScopeProcessor(StatefulProcessor):  # type: ignore[misc]
     Args:
         plan_file: the plan, as `stages_of` reads it.
         bounded: the input has an end: events that are open there are complete.
+        checkpoint: where the state is, for an error.
+        mark: a file in the checkpoint that this process must see; None where the state is on no disk of this machine, or the
+            driver is on this machine too.
     """
 
-    def __init__(self, plan_file: str, bounded: bool) -> None:
-        self._plan_file, self._bounded = plan_file, bounded
+    def __init__(self, plan_file: str, bounded: bool, checkpoint: str, mark: SharedMark | None = None) -> None:
+        self._plan_file, self._bounded, self._checkpoint, self._mark = plan_file, bounded, checkpoint, mark
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the state."""
+        """Open the state. Raises TocsinError on a machine that does not share the checkpoint."""
+        if self._mark is not None:
+            self._mark.check()
         self._parts = handle.getMapState("parts", "name string", "body string")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
@@ -50,9 +55,9 @@ class ScopeProcessor(StatefulProcessor):  # type: ignore[misc]
             yield Row(scope=scope, kind=kind, body=body)
 
     def _unreadable(self, scope: str, error: Exception) -> str:
-        checkpoint = Path(self._plan_file).parent
         why = (
-            f"the state of {scope} in the checkpoint {checkpoint} cannot be read: another version of tocsin wrote it ({error})"
+            f"the state of {scope} in the checkpoint {self._checkpoint} cannot be read: another version of tocsin wrote it"
+            f" ({error})"
         )
         return f"{why}; remove that folder and start again: sources are read anew from where `start` says"
 

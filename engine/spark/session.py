@@ -1,7 +1,8 @@
-"""Start and stop Spark on this machine: check what it needs, keep the start quick and the terminal quiet.
+"""Start and stop Spark: check what it needs, keep the start quick and the terminal quiet.
 
-Spark listens on ports of this machine that any of its users can reach. Every peer there has to prove that it knows a secret of
-the run, and no secret is on a command line.
+In a local run Spark listens on ports of this machine that any of its users can reach. Every peer there has to prove that it
+knows a secret of the run. On a cluster only the driver is started here; a process that spark-submit started uses the JVM of
+that. No secret is on a command line.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from msgspec import Struct
-
 from engine.errors import RuntimeMissing, TocsinError
+from engine.ports import Say
 from engine.rights import make_file, make_folder
 from engine.spark.run_folder import RunFolder, remove_stale
+from engine.spark.spark_settings import Resources, SparkSettings, spark_settings, without_user
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,33 +37,8 @@ PACKAGES = (
     "pyarrow",
     "sqlalchemy",
 )  # protobuf: without it, stateful Python workers die without a message
-# Spark's default, over Hadoop's FileContext, starts a `readlink` for every checkpoint file that it looks at, some twenty
-# processes a batch (RawLocalFileSystem.getFileLinkStatus). On a local disk both write a temporary file and rename it.
-_CHECKPOINT_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-# On local[N] Spark makes the secret itself and keeps it in memory (SecurityManager.initializeAuth).
-_SECURITY = {
-    "spark.authenticate": "true",
-    "spark.network.crypto.enabled": "true",
-    "spark.io.encryption.enabled": "true",
-    "spark.hadoop.fs.permissions.umask-mode": "077",
-}
 ENDS_WITHIN_S = 30.0
-_STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-
-
-class Resources(Struct, frozen=True):
-    """What Spark may use of the machine.
-
-    Attributes:
-        partitions: the number of state partitions, which is fixed for the life of a checkpoint.
-        heap: the heap of the JVM, as Java writes it.
-        log: the file for the standard error of the JVM and the workers; None discards it.
-    """
-
-    cores: int = 2
-    partitions: int = 1
-    heap: str = "1g"
-    log: Path | None = None
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"  # in the environment of a process that spark-submit started
 
 
 def check_runtime(environment: Mapping[str, str] = os.environ) -> None:
@@ -108,24 +84,30 @@ def java_version(java: str) -> int | None:
     return _major(version[1]) if version else None
 
 
-def start(resources: Resources) -> SparkSession:
-    """Start Spark in this process and return its session. The caller keeps its handler of Ctrl-C, and the folders of killed
+def is_submitted(environment: Mapping[str, str] = os.environ) -> bool:
+    """Return whether spark-submit started this process: its JVM runs already, and writes to the terminal."""
+    return _SUBMITTED in environment
+
+
+def start(resources: Resources, say: Say = lambda sentence: None) -> SparkSession:
+    """Start Spark for this process and return its session. The caller keeps its handler of Ctrl-C, and the folders of killed
     runs are deleted.
 
-    Only one session may exist in a process, since pyspark keeps its JVM in class attributes. Raises RuntimeMissing, and
-    TocsinError when the temporary folder cannot be written to.
+    Only one session may exist in a process, since pyspark keeps its JVM in class attributes. `say` takes sentences about the
+    settings. Raises RuntimeMissing, UsageError for a secret that cannot be read, and TocsinError when the temporary folder
+    cannot be written to or the master cannot be reached.
     """
     check_runtime()
-    _prepare_environment()
-    from pyspark import SparkConf, SparkContext  # noqa: PLC0415  (slow to import, absent without the extra)
-    from pyspark.sql import SparkSession  # noqa: PLC0415
-
+    # With pinned threads the JVM drops the token for its callbacks, so that Python could not authenticate them (py4j 0.10.9.9:
+    # PythonClient.copyWith does not copy authToken; CallbackClient.copyWith does).
+    os.environ["PYSPARK_PIN_THREAD"] = "false"
     folder = _run_folder()
     interrupt = signal.getsignal(signal.SIGINT)
     try:
-        conf = SparkConf(loadDefaults=False).setAll(list(_settings(resources, folder.path).items()))
-        gateway = _gateway(conf, resources.log, folder.path)
-        spark = SparkSession(SparkContext(gateway=gateway, conf=conf))
+        settings = spark_settings(resources, folder.path, _submitted_settings() if is_submitted() else None)
+        for sentence in settings.sentences:
+            say(sentence)
+        spark = _session(settings, resources.log, folder.path)
     except BaseException:
         folder.remove()
         raise
@@ -134,6 +116,33 @@ def start(resources: Resources) -> SparkSession:
             signal.signal(signal.SIGINT, interrupt)
     _folders[id(spark)] = folder
     return spark
+
+
+def _session(settings: SparkSettings, log: Path | None, folder: Path) -> SparkSession:
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415  (slow to import, absent without the extra)
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    _prepare_environment(settings)
+    conf = SparkConf(loadDefaults=False).setAll(list(settings.values.items()))
+    gateway = SparkContext._gateway if is_submitted() else _gateway(conf, log, folder)
+    conf.setAll(list(settings.secrets.items()))  # after the JVM has been started with the others on its command line
+    try:
+        return SparkSession(SparkContext(gateway=gateway, conf=conf))
+    except Exception as error:
+        _end(gateway)
+        if settings.is_local:
+            raise
+        why = str(error).strip().rpartition(": ")[2].partition("\n")[0]
+        raise TocsinError(f"Spark cannot be started at {without_user(settings.master)}: {why}") from error
+
+
+def _submitted_settings() -> Mapping[str, str]:
+    """Return the settings of the JVM that spark-submit started, and connect to it."""
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415
+
+    SparkContext._ensure_initialized()
+    _authenticate_callbacks(SparkContext._gateway)
+    return dict(SparkConf().getAll())
 
 
 _folders: dict[int, RunFolder] = {}  # of the sessions of this process
@@ -168,15 +177,22 @@ def _gateway(conf: Any, log: Path | None, folder: Path) -> Any:
 
     with _log(log) as out, _temporary(folder):
         gateway = launch_gateway(conf, {"stdout": out, "stderr": out})
-    gateway.callback_server_parameters.auth_token = gateway.gateway_parameters.auth_token
+    _authenticate_callbacks(gateway)
     return gateway
 
 
+def _authenticate_callbacks(gateway: Any) -> None:
+    gateway.callback_server_parameters.auth_token = gateway.gateway_parameters.auth_token
+
+
 def _end(gateway: Any) -> None:
-    """Close the gateway and wait until the JVM has cleaned up and ended; kill it after ENDS_WITHIN_S."""
+    """Close the gateway and wait until the JVM has cleaned up and ended; kill it after ENDS_WITHIN_S. The JVM of spark-submit
+    ends after this process."""
     from py4j.protocol import Py4JError  # noqa: PLC0415
     from pyspark import SparkContext  # noqa: PLC0415
 
+    if is_submitted():
+        return
     with suppress(Py4JError, OSError):
         gateway.shutdown()
     with suppress(OSError):
@@ -207,48 +223,21 @@ def _temporary(folder: Path) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _settings(resources: Resources, folder: Path) -> Mapping[str, str]:
-    return {
-        **_SECURITY,
-        "spark.app.name": "tocsin",
-        "spark.master": f"local[{resources.cores}]",
-        "spark.driver.memory": resources.heap,
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": _java_options(folder),
-        "spark.local.dir": str(folder),
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.catalogImplementation": "in-memory",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": str(resources.partitions),
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINT_FILES,
-        "spark.sql.streaming.stateStore.providerClass": _STATE_STORE,
-        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-        "spark.sql.streaming.stateStore.encodingFormat": "avro",
-    }
-
-
-def _java_options(folder: Path) -> str:
-    log4j = Path(__file__).with_name("log4j2.properties").as_uri()
-    quoted = str(folder).replace("\\", "\\\\").replace('"', '\\"')
-    # without -UsePerfData Java leaves a file in /tmp when it is killed, wherever its temporary folder is
-    own = f'-Dlog4j2.configurationFile={log4j} -Djava.io.tmpdir="{quoted}" -XX:-UsePerfData'
-    return f"{own} -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-
-
-def _prepare_environment() -> None:
-    """Make workers run this interpreter and find this package, and import nothing from the current folder."""
+def _prepare_environment(settings: SparkSettings) -> None:
+    """Make Python processes of Spark on this machine find this package and import nothing from the current folder, and workers
+    run this interpreter, unless the workers of a cluster have another one."""
     root = str(Path(__file__).resolve().parents[2])
     path = [root, *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(part for part in path if part))
     os.environ["PYTHONSAFEPATH"] = "1"
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    # With pinned threads the JVM drops the token for its callbacks, so that Python could not authenticate them (py4j 0.10.9.9:
-    # PythonClient.copyWith does not copy authToken; CallbackClient.copyWith does).
-    os.environ["PYSPARK_PIN_THREAD"] = "false"
+    if settings.is_local:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    else:
+        os.environ["PYSPARK_PYTHON"] = (
+            settings.values.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
+        )
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 
 
 def _log(path: Path | None) -> IO[bytes]:

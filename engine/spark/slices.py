@@ -132,9 +132,22 @@ def own_rules(plan: Plan) -> CompiledRules:
 
 @lru_cache(maxsize=2)
 def stages_of(plan_file: str) -> WorkerStages:
-    """Return the stages of the plan in `plan_file`, cached in the process; the file's name contains the plan's hash."""
+    """Return the stages of the plan in `plan_file`, cached in the process; the file's name contains the plan's hash.
+
+    Args:
+        plan_file: a path, or the name of a file that the driver has added for all executors (SparkContext.addFile).
+    """
     freeze_survivors()  # so that the garbage of the previous plan is collected
-    return stages(loads(Path(plan_file).read_text(encoding="utf-8"), Plan))
+    return stages(loads(_local_path(plan_file).read_text(encoding="utf-8"), Plan))
+
+
+def _local_path(file: str) -> Path:
+    path = Path(file)
+    if path.is_absolute():
+        return path
+    from pyspark import SparkFiles  # noqa: PLC0415  (only in a process of Spark)
+
+    return Path(SparkFiles.get(file))
 
 
 def scan(

@@ -19,12 +19,14 @@ class SourceSpec(Struct, frozen=True):
         opener: the function that opens it, as `module:function`.
         settings: the argument of the opener, as JSON.
         scope: the scope that its lines are correlated in.
+        is_local: it can be read on the machine of the driver only.
     """
 
     name: str
     opener: str
     settings: Mapping[str, Any]
     scope: str
+    is_local: bool = False
 
     def open(self) -> Source:
         """Open the source."""

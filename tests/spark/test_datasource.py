@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,12 +14,14 @@ from typing import Any
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from engine import __version__
 from engine.clock import SteadyClock
 from engine.dsl import builtin_rules, load_cached
-from engine.errors import SourceAway, SourceDenied, SourceError
+from engine.errors import SourceAway, SourceDenied, SourceError, TocsinError
 from engine.model.records import Progress, Tick
 from engine.ports import Chunk, Offset
 from engine.spark import datasource
+from engine.spark.checkpoints import SharedMark
 from engine.spark.datasource import ReadSettings, SourceReader, source_options
 from engine.spark.job import plan_file
 from engine.spark.rows import InputNotice, item
@@ -247,3 +250,52 @@ def test_matches_that_hyperscan_loses_are_said_once(monkeypatch: pytest.MonkeyPa
         counts.append(sum(isinstance(each, InputNotice) and "Hyperscan" in each.text for each in rows(asked, start, there)))
         start = there
     assert counts == [1, 0]
+
+
+def test_sources_with_one_slice_are_spread_over_the_tasks_and_stay_with_theirs(
+    clock: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Counter, "partitions", lambda self, start, end, parallelism=1: [end] if start != end else [])
+    asked = reader(parallelism=2)
+    start = asked.initialOffset()
+    for ends, tasks in (((1, 1), [["one"], ["two"]]), ((1, 2), [[], ["two"]]), ((2, 2), [["one"], []])):
+        SOURCES["one"].end, SOURCES["two"].end = ends
+        end = latest(asked, start)
+        assert [[name for name, _ in part.value[1]] for part in asked.partitions(start, end)] == tasks
+        start = end
+
+
+def test_on_a_cluster_what_only_this_machine_can_read_is_read_while_a_batch_is_planned(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text("[2026-11-27 01:00:00,000] INFO one (a.B)\n", encoding="utf-8")
+    settings = {"paths": [str(log)], "final": True}
+    spec = SourceSpec("files", "connectors.files:open_source", settings, "prod", is_local=True)
+    plan = str(plan_file(load_cached([builtin_rules()]), tmp_path))
+    here, there = (
+        SourceReader(source_options([spec], ReadSettings(plan, 2, on_cluster=on_cluster, version=__version__)))
+        for on_cluster in (False, True)
+    )
+    start = here.initialOffset()
+    end = latest(here, start)
+    assert [bool(part.value[1]) for part in here.partitions(start, end)] == [True, False]
+    planned = there.partitions(start, end)
+    assert [part.value[1] for part in planned] == [[], []]
+    log.unlink()  # as it is on an executor
+    (amount,) = [item(kind, body) for part in planned for _, kind, body in there.read(part) if kind == "Scanned"]
+    assert amount.lines == 1
+
+
+def test_an_executor_with_another_version_is_refused_with_both(clock: list[int]) -> None:
+    asked = reader(on_cluster=True, version="0.0.1")
+    (part,) = asked.partitions(asked.initialOffset(), asked.initialOffset())
+    with pytest.raises(
+        TocsinError, match=f"has tocsin {re.escape(__version__)}, and the driver 0.0.1: install the same version"
+    ):
+        list(asked.read(part))
+
+
+def test_an_executor_that_does_not_share_the_checkpoint_is_refused(clock: list[int], tmp_path: Path) -> None:
+    asked = reader(on_cluster=True, version=__version__, mark=SharedMark(str(tmp_path / "shared-1")))
+    (part,) = asked.partitions(asked.initialOffset(), asked.initialOffset())
+    with pytest.raises(TocsinError, match=f"^the checkpoint {tmp_path} is not shared: executor"):
+        list(asked.read(part))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from engine.spark.session import Resources, _settings
+from engine.spark.spark_settings import Resources, spark_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,4 +55,4 @@ def test_python_listens_to_nobody_but_its_java(spark: SparkSession) -> None:
 
 
 def test_no_secret_is_a_setting_that_would_stand_on_a_command_line(tmp_path: Path) -> None:
-    assert [name for name in _settings(Resources(), tmp_path) if "secret" in name] == []
+    assert [name for name in spark_settings(Resources(), tmp_path).values if "secret" in name] == []

@@ -40,6 +40,8 @@ def _storage(settings: Settings) -> Iterator[CheckedItem]:
         return
     state = "is there and can be written" if settings.checkpoint.exists() else "will be created"
     yield CheckedItem("checkpoint", name, CheckOutcome.OK, state)
+    if settings.checkpoint_url:
+        yield CheckedItem("checkpoint", settings.checkpoint_url, CheckOutcome.WARNING, "not looked at: only Spark can reach it")
 
 
 def _pages(settings: Settings) -> CheckedItem:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from engine.cli.commands.run import Beside, watch
+from engine.cli.commands.run import Beside, MasterOption, watch
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 
 app = typer.Typer()
@@ -19,6 +19,7 @@ same machine or, with a store in PostgreSQL, from another one. Everything else i
 Examples:
   tocsin job -c tocsin.yml
   tocsin job -c tocsin.yml --once
+  spark-submit --master spark://spark-master:7077 tocsin_submit.py job -c tocsin.yml
 
 \b
 Exit codes: 0 ended, 2 usage or bad rules or configuration, 3 failure, or some input could not be read.
@@ -31,6 +32,7 @@ def job(
     config: ConfigOption = DEFAULT_CONFIG,
     once: Annotated[bool, typer.Option("--once", help="Read the present input, and end.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, print what would be read, and end.")] = False,
+    master: MasterOption = None,
 ) -> None:
     """Run the job of `config`; the help text is HELP."""
-    watch(config, once, dry_run, Beside(notifier=False, pages=False))
+    watch(config, once, dry_run, Beside(notifier=False, pages=False), master)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from msgspec import Struct
@@ -27,6 +26,7 @@ from engine.cli.receiving import open_receivers
 from engine.cli.resuming import ConfiguredSource, resumed
 from engine.cli.rulebook import configured_plan
 from engine.cli.signals import Signals, handle_signals
+from engine.cli.spark_start import SparkStart
 from engine.config import Settings, load
 from engine.deliver import NotifierStandby
 from engine.errors import RuntimeMissing, SourceError, StoreAway, StoreError, StoreLost
@@ -34,18 +34,18 @@ from engine.model.notifications import Notification
 from engine.model.rules import Plan
 from engine.rights import keep_private, narrow
 from engine.spark.fence import Fence, refuse_lost_store
-from engine.spark.job import BatchReport, Job, fence_of, log_of, plan_file
+from engine.spark.job import BatchReport, Job, fence_of, plan_file
 from engine.spark.job import run as run_job
-from engine.spark.session import Resources, check_runtime, start, stop
+from engine.spark.session import check_runtime
 from engine.store import Store
 from engine.store.file import files_of
 from engine.store.outage import until_back
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 app = typer.Typer()
 
+MasterOption = Annotated[
+    str | None, typer.Option("--master", help="The master of a Spark cluster, instead of that of the configuration.")
+]
 BUSY_S = 5.0  # how long an attempt to write waits for another process; it is repeated, and reported after a while
 
 HELP = """\
@@ -64,6 +64,7 @@ Examples:
   tocsin run -c tocsin.yml
   tocsin run -c tocsin.yml --once
   tocsin run -c tocsin.yml --dry-run
+  tocsin run -c tocsin.yml --master spark://spark-master:7077
 
 \b
 Exit codes: 0 nothing sent, 1 (--once) notifications sent, 2 usage or bad rules or
@@ -79,9 +80,10 @@ def run(
     once: Annotated[bool, typer.Option("--once", help="Read the present input, notify, and end.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="The same as tocsin config check.")] = False,
     pages: Annotated[bool, typer.Option("--pages/--no-pages", help="Serve the pages if web.listen is set.")] = True,
+    master: MasterOption = None,
 ) -> None:
     """Run the job of `config` with notifier and pages beside it; the help text is HELP."""
-    watch(config, once, dry_run, Beside(notifier=True, pages=pages))
+    watch(config, once, dry_run, Beside(notifier=True, pages=pages), master)
 
 
 class Beside(Struct, frozen=True):
@@ -91,13 +93,18 @@ class Beside(Struct, frozen=True):
     pages: bool
 
 
-def watch(config: Path, once: bool, dry_run: bool, beside: Beside) -> None:
-    """Run the job of `config` with the parts `beside` it, and exit with its code."""
+def watch(config: Path, once: bool, dry_run: bool, beside: Beside, master: str | None = None) -> None:
+    """Run the job of `config` with the parts `beside` it, and exit with its code.
+
+    Args:
+        master: replaces the master of the configuration.
+    """
     if dry_run:
         result = check_configuration(config, once, notify=beside.notifier)
         print("\n".join(result.lines()))
         raise typer.Exit(result.exit_code)
     settings = load(config, checks())
+    settings = settings if master is None else replace(settings, master=master)
     plan = configured_plan(settings)
     around = surroundings(settings)
     sources = [open_input(source, once, around) for source in settings.sources]
@@ -137,7 +144,10 @@ def _run(
         raise
     try:
         monitoring.opened(store)
-        with fence_of(store, settings.checkpoint, _say, monitoring.waiting(signals.stop)) as fence:
+        with (
+            closing(SparkStart(settings, signals.stop, started_at_s, _say)) as spark,
+            fence_of(store, settings.checkpoint, _say, monitoring.waiting(signals.stop), spark.checkpoint()) as fence,
+        ):
             with suppress(StoreAway):  # it is printed in any case
                 fence.store.put_input_notes(_reading(sources))
             notifier = build(store, settings, receivers, _say, once, monitoring) if beside.notifier else None
@@ -151,7 +161,7 @@ def _run(
                     people = listening_to_people(settings, receivers, store, notifier.wake, _say)
             has_pages = beside.pages and settings.web.with_run and not once
             with people, _pages(settings, store) if has_pages else nullcontext():
-                _watch(job, settings, notifier, started_at_s)
+                _watch(job, spark, notifier)
             is_draining = once and not signals.stop.is_set()
             notified = drain(notifier, signals.stop.wait, _say) if notifier is not None and is_draining else 0
     except StoreAway:
@@ -197,7 +207,6 @@ def _job(
         bounded=once,
         trigger_s=settings.trigger_s,
         max_lines=settings.batch_lines,
-        parallelism=1,
         audited=settings.audited,
         retention_s=settings.retention_s,
         on_batch=lambda report: _report(report, notifier, monitoring),
@@ -208,30 +217,16 @@ def _job(
     )
 
 
-def _watch(job: Job, settings: Settings, notifier: NotifierStandby | None, started_at_s: float) -> None:
+def _watch(job: Job, spark: SparkStart, notifier: NotifierStandby | None) -> None:
     """Start Spark and run `job` on it to its end."""
     plan_file(job.plan, job.checkpoint)  # a folder that cannot be written to is noticed before Spark starts
-    if job.stop.is_set() or (spark := _start_spark(settings, job)) is None:
+    if job.stop.is_set() or (session := spark.session()) is None:
         return
-    _say(f"Spark is up after {time.perf_counter() - started_at_s:.1f} s; its messages go to {log_of(job.checkpoint)}")
     try:
         with nullcontext() if notifier is None or job.bounded else running_notifier(notifier, _say):
-            run_job(job, spark)
+            run_job(replace(job, parallelism=spark.parallelism(), files=spark.checkpoint()), session)
     finally:
-        stop(spark)
-
-
-def _start_spark(settings: Settings, job: Job) -> SparkSession | None:
-    """Start Spark on a thread of its own, since on the main thread PySpark would handle Ctrl-C and a signal would interrupt the
-    start. Return None when the start failed after a stop, which may have ended Java too."""
-    resources = Resources(settings.cores, settings.partitions, settings.heap, log_of(settings.checkpoint))
-    with ThreadPoolExecutor(1, "spark-start") as starter:
-        try:
-            return starter.submit(start, resources).result()
-        except Exception:
-            if job.stop.is_set():
-                return None
-            raise
+        spark.close()
 
 
 def _save_lost_store(store: Store) -> str:

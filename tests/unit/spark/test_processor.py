@@ -27,7 +27,7 @@ class Handle:
 
 @pytest.mark.parametrize("body", ["{", '{"of": "before"}', '["b.log"]'])
 def test_state_of_another_version_is_told_with_its_folder(body: str, tmp_path: Path) -> None:
-    processor = ScopeProcessor(str(plan_file(plan(signature("the-rule")), tmp_path)), bounded=True)
+    processor = ScopeProcessor(str(plan_file(plan(signature("the-rule")), tmp_path)), bounded=True, checkpoint=str(tmp_path))
     processor.init(Handle(body))
     with pytest.raises(TocsinError, match=f"the state of main in the checkpoint {tmp_path} cannot be read.*remove that folder"):
         list(processor.handleInputRows(("main",), iter(()), None))

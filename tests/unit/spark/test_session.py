@@ -10,7 +10,7 @@ import pytest
 
 from engine.errors import RuntimeMissing, TocsinError
 from engine.spark import session
-from engine.spark.session import Resources
+from engine.spark.spark_settings import Resources, spark_settings
 
 
 def installed(folder: Path, release: str | None, script: str = "") -> str:
@@ -66,5 +66,5 @@ def test_a_temporary_folder_that_cannot_be_written_to_is_one_sentence(tmp_path: 
 
 def test_a_temporary_folder_with_blanks_and_quotes_is_one_option_of_java(tmp_path: Path) -> None:
     folder = tmp_path / 'a "b" c'
-    options = session._settings(Resources(), folder)["spark.driver.extraJavaOptions"]
+    options = spark_settings(Resources(), folder).values["spark.driver.extraJavaOptions"]
     assert f"-Djava.io.tmpdir={folder}" in shlex.split(options)  # which Spark's launcher reads as a shell does

@@ -56,6 +56,24 @@ def in_order(lines: Sequence[tuple[str, int, str, float | None]], name: str) -> 
     return places == sorted(places)
 
 
+def test_a_partition_is_in_the_same_slice_of_every_batch() -> None:
+    kafka = KafkaSource("b:1", "t")
+
+    def slices(**ends: int) -> list[list[int]]:
+        before = {str(p): {"at": 0, "end": 9, "topic": ""} for p in range(5)}
+        after = {**before, **{name[1:]: {"at": at, "end": 9, "topic": ""} for name, at in ends.items()}}
+        return [[r["partition"] for r in slice_["ranges"]] for slice_ in kafka.partitions(before, after, 3)]
+
+    assert slices(p0=9, p1=9, p2=1, p3=1, p4=1) == [[0, 3], [1, 4], [2]]
+    assert slices(p0=1, p4=9) == [[0], [4]]
+    assert slices(p4=1) == [[], [4]]
+    assert slices() == []
+
+
+def test_a_slice_without_a_range_asks_no_broker() -> None:
+    assert list(KafkaSource("b:1", "t").chunks({"ranges": [], "lost": []})) == []
+
+
 @given(
     st.lists(
         st.tuples(st.sampled_from([b"k", b"l", None]), st.sampled_from(["h", "g", "raw", "gap", "gone"]), st.integers(1, 30)),

@@ -1,0 +1,141 @@
+"""`tocsin run` on a Spark cluster, over a real Kafka broker: executors, workers, the driver and the master may be killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from kafka import KafkaProducer
+from msgspec import Struct
+
+from engine.pipeline import replay
+from engine.spark.checkpoints import LocalCheckpoint
+from engine.spark.plans import planned
+from engine.store import Store
+from tests.rulepack.playing import plan
+from tests.servers.shipping import shipped
+from tests.servers.spark_cluster import SECRET, SparkCluster, spark_cluster, until
+from tests.servers.topics import Topics
+from tests.spark.finals import STORIES, finals
+
+ROOT = Path(__file__).parents[2]
+SUBMITTED = ROOT / "engine" / "cli" / "submit" / "tocsin_submit.py"
+WITHIN_S = 280
+TOLD = "tocsin: batch "
+
+Process = subprocess.Popen[bytes]
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("runtime"), pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def cluster(runtime: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    with spark_cluster(tmp_path_factory.mktemp("spark-cluster")) as running:
+        yield running
+
+
+class Place(Struct, frozen=True):
+    """Where a run is started, and what it is to find."""
+
+    folder: Path
+    expected: list[Any]
+
+    def configure(self, **spark: object) -> None:
+        """Change what is under `spark` in the configuration."""
+        path = self.folder / "tocsin.yml"
+        config = yaml.safe_load(path.read_text())
+        config["spark"] |= spark
+        path.write_text(yaml.safe_dump(config))
+
+    def command(self, *more: str) -> list[str]:
+        return [sys.executable, "-m", "engine.cli.main", "run", "-c", str(self.folder / "tocsin.yml"), *more]
+
+    @contextmanager
+    def running(self, *more: str, command: list[str] | None = None) -> Iterator[Process]:
+        """Start a run in a process group of its own; nothing of it is left behind."""
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "TOCSIN_SPARK_SECRET": SECRET}
+        with (
+            (self.folder / "out").open("ab") as out,
+            (self.folder / "err").open("ab") as err,
+            subprocess.Popen(
+                command or self.command(*more), stdout=out, stderr=err, env=environment, cwd=self.folder, start_new_session=True
+            ) as process,
+        ):
+            try:
+                yield process
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+
+    def said(self) -> str:
+        return (self.folder / "err").read_text() + self.log()[-4000:]
+
+    def log(self) -> str:
+        path = self.folder / "state.checkpoint" / "spark.log"
+        return path.read_text() if path.exists() else ""
+
+    def stored(self) -> int:
+        """Return how many batches are in the store."""
+        if not (self.folder / "state.db").exists():
+            return 0
+        with closing(Store.open(f"sqlite:///{self.folder}/state.db")) as store:
+            return store.batches()
+
+    def until_stored(self, batches: int, process: Process) -> None:
+        def holds() -> bool:
+            assert process.poll() is None, self.said()
+            return self.stored() >= batches
+
+        until(holds, f"batch {batches}", WITHIN_S)
+
+    def check(self) -> None:
+        """Check that all incidents were found and each was told once."""
+        with closing(Store.open(f"sqlite:///{self.folder}/state.db")) as store:
+            incidents = list(store.incidents())
+        assert finals(incidents) == self.expected
+        told = (self.folder / "out").read_text()
+        live = [incident for incident in incidents if incident.status not in ("merged", "retracted") and not incident.pending]
+        assert [told.count(incident.id) for incident in live] == [1] * len(live), told
+
+
+def placed(folder: Path, cluster: SparkCluster, topics: Topics, stories: list[Path], **spark: object) -> Place:
+    """Ship `stories`, each into a topic of two partitions, and write a configuration that reads them on the cluster."""
+    sources, expected = [], list[Any]()
+    with closing(KafkaProducer(bootstrap_servers=topics.address)) as producer:
+        for story in stories:
+            topic = topics.make(partitions=2)
+            lines = list(shipped(producer, topic, story))
+            expected += finals({incident.id: incident for incident in replay(lines, plan())}.values())
+            source = {"type": "kafka", "bootstrap_servers": topics.address, "topics": [topic], "timezone": "Asia/Seoul"}
+            sources.append({**source, "labels": {"cluster": story.name}, "start": "earliest"})
+    settings = {"master": cluster.master, "conf": dict(cluster.conf()), "cores": 2, "trigger": "200ms", **spark}
+    config: Mapping[str, Any] = {
+        "sources": sources,
+        "route": {"receiver": "terminal", "group_wait": "0s"},
+        "notify_max_age": "0s",
+        "store": "sqlite:///state.db",
+        "spark": settings,
+    }
+    (folder / "tocsin.yml").write_text(yaml.safe_dump(config))
+    return Place(folder, sorted(expected))
+
+
+def test_an_executor_is_killed_and_the_stories_end_as_in_a_scan(cluster: SparkCluster, topics: Topics, tmp_path: Path) -> None:
+    place = placed(tmp_path, cluster, topics, STORIES, batch_lines=40)
+    with place.running("--once") as process:
+        place.until_stored(2, process)
+        cluster.kill_executor()
+        assert process.wait(WITHIN_S) == 1, place.said()
+    place.check()
+    assert len(place.expected) == 9
+    assert cluster.ran_at() == {0, 1}
+    assert len(list((tmp_path / "state.checkpoint" / "query" / "state" / "0").glob("[0-9]*"))) == 2
+    assert planned(LocalCheckpoint(tmp_path / "state.checkpoint" / "query")) > 2
