@@ -128,6 +128,7 @@ def _run(
     try:
         monitoring.opened(store)
         with fence_of(store, settings.checkpoint, _say, monitoring.waiting(signals.stop)) as fence:
+            monitoring.job_started()
             with suppress(StoreAway):  # it is printed in any case
                 fence.store.put_input_notes(_reading(sources))
             notifier = build(store, settings, receivers, _say, once, monitoring) if notify else None
