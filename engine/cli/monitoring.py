@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,12 @@ from engine.config import HeartbeatSettings, MetricsSettings, Settings
 from engine.deliver import DeliveryNotice
 from engine.errors import RuntimeMissing, StoreError
 from engine.metrics.health import Health
+from engine.metrics.status import JobRecord, NotifierRecord, StatusClock
+from engine.model.statuses import JobStatus, NotifierStatus
 from engine.ports import Say
 from engine.secrets import revealed
 from engine.store import Store
+from engine.store.keeping import this_process
 
 if TYPE_CHECKING:
     from engine.metrics.run import RunMetrics
@@ -36,6 +40,9 @@ class Monitoring:
     ) -> None:
         self._settings, self._store = settings, store
         self._health = Health(self._read_store, has_job, has_notifier)
+        self._job = JobRecord(this_process(), _now) if has_job else None
+        self._notifier = NotifierRecord(this_process(), _now)
+        self._job_clock, self._notifier_clock = StatusClock(time.monotonic), StatusClock(time.monotonic)
         self._metrics = None if settings.metrics is None else _run_metrics()
         if store is not None:
             self.opened(store)
@@ -52,6 +59,11 @@ class Monitoring:
         self._store.check_file()
         self._store.check_readable()
 
+    def job_started(self) -> None:
+        """Take the start of the job, once it has store and checkpoint for itself."""
+        if self._job is not None:
+            self._put(self._job.status())
+
     def batch_reported(self, report: BatchReport) -> None:
         """Take the report of a batch."""
         if not report.is_stored:
@@ -61,11 +73,19 @@ class Monitoring:
             self._metrics.stored(report.incidents, report.letters, report.losses)
             for amount in report.amounts:
                 self._metrics.read(amount.source_id, amount.lines, amount.bytes)
+        if self._job is not None:
+            for amount in report.amounts:
+                self._job.read(amount.source_id, amount.lines, amount.bytes, amount.newest)
+            self._job.stored({progress.source_id: progress.end - progress.read_to for progress in report.behind})
+            if self._job_clock.is_due():
+                self._put(self._job.status())
 
     def triggered(self, seconds: float) -> None:
         """Take the duration of a trigger."""
         if self._metrics is not None:
             self._metrics.triggered(seconds)
+        if self._job is not None:
+            self._job.triggered(seconds)
 
     def attempted(self, notice: DeliveryNotice) -> None:
         """Take the outcome of an attempt to notify a receiver."""
@@ -75,6 +95,17 @@ class Monitoring:
     def notifier_works(self) -> None:
         """Take a sign of life of the notifier."""
         self._health.notifier_works()
+
+    def notifier_stepped(self) -> None:
+        """Take a step of the notifier that sends: a sign of life that is stored for others now and then."""
+        self._health.notifier_works()
+        if self._notifier_clock.is_due():
+            self._put(self._notifier.status())
+
+    def _put(self, status: JobStatus | NotifierStatus) -> None:
+        if self._store is not None:
+            with suppress(StoreError):  # whoever needs the store reports that
+                self._store.statuses().put(status)
 
     def job_works(self) -> None:
         """Take a sign of life of the job."""
@@ -144,4 +175,8 @@ def _run_metrics() -> RunMetrics:
         from engine.metrics import run  # noqa: PLC0415 - the package is optional
     except ImportError:
         raise RuntimeMissing("`metrics` needs the package prometheus-client: pip install 'tocsin[web]'") from None
-    return run.RunMetrics(lambda: datetime.now(UTC))
+    return run.RunMetrics(_now)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

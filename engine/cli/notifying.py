@@ -40,7 +40,7 @@ def build(
     def make(store: Store, leads: Callable[[], bool]) -> Notifier:
         return Notifier(store, policy, receivers, SteadyClock(), report, begin=on_a_thread, leads=leads)
 
-    return NotifierStandby(store, make, monitoring.notifier_works)
+    return NotifierStandby(store, make, monitoring.notifier_works, monitoring.notifier_stepped)
 
 
 def policy_of(settings: Settings, receivers: Mapping[str, Receiver], once: bool) -> Policy:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
+from engine.codec import loads
 from engine.ports import Offset
 from engine.spark.checkpoints import LocalCheckpoint
 from engine.spark.fence import QUERY
 from engine.spark.plans import planned
+from engine.spark.stalls import Stall
 
 
 class ConfiguredSource(Struct, frozen=True):
@@ -21,16 +23,27 @@ class ConfiguredSource(Struct, frozen=True):
     has_start: bool = False
 
 
-def offsets_in(checkpoint: Path) -> Mapping[str, Offset]:
-    """Return the end offset of the last planned batch, by the name of the source; empty before the first run, and for a
-    checkpoint that cannot be read, which Spark reports."""
+class PlannedOffsets(Struct, frozen=True):
+    """The offsets of the last planned batch by the name of the source, and what could not be read then."""
+
+    sources: Mapping[str, Offset] = {}
+    stalls: tuple[Stall, ...] = ()
+
+
+def planned_offsets(checkpoint: Path) -> PlannedOffsets:
+    """Return the end offsets of the last planned batch; empty before the first run, and for a checkpoint that cannot be read,
+    which Spark reports."""
     query = LocalCheckpoint(checkpoint / QUERY)
     try:
         *_, offsets = (query.text(f"offsets/{planned(query)}") or "").splitlines()
-        sources: Mapping[str, Offset] = json.loads(offsets)["sources"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
-    return sources
+        return loads(offsets, PlannedOffsets)
+    except (OSError, ValueError, msgspec.MsgspecError):
+        return PlannedOffsets()
+
+
+def offsets_in(checkpoint: Path) -> Mapping[str, Offset]:
+    """Return the offsets of `planned_offsets` by the name of the source."""
+    return planned_offsets(checkpoint).sources
 
 
 def resumed(sources: Sequence[ConfiguredSource], offsets: Mapping[str, Offset]) -> list[str]:

@@ -73,12 +73,18 @@ class NotifierStandby:
 
     Args:
         make: returns the notifier for a store and for the question whether it still leads; it reads the state of the store.
-        on_look: called after each step of the notifier that went well, and each time another process was found to lead
-            or the store to be away.
+        on_look: called each time another process was found to lead or the store to be away.
+        on_step: called after each step of the notifier that went well, or ended because the store is away; None: `on_look`.
     """
 
-    def __init__(self, store: Store, make: MakeNotifier, on_look: Callable[[], None] = _ignore) -> None:
-        self._store, self._make, self._on_look = store, make, on_look
+    def __init__(
+        self,
+        store: Store,
+        make: MakeNotifier,
+        on_look: Callable[[], None] = _ignore,
+        on_step: Callable[[], None] | None = None,
+    ) -> None:
+        self._store, self._make, self._on_look, self._on_step = store, make, on_look, on_step or on_look
         self._notifier: Notifier | None = None
         self._configuration: tuple[Policy, Mapping[str, Receiver]] | None = None  # in place of those that `make` has
 
@@ -139,7 +145,7 @@ class NotifierStandby:
             with leading(self._store) as leadership:
                 if followed:
                     say(f"{followed} sends no notifications any more: this process does now")
-                self._made(leadership).run(stop, say, self._on_look)
+                self._made(leadership).run(stop, say, self._on_step)
                 return ""
         except FollowedNotifier as other:
             self._on_look()

@@ -29,6 +29,7 @@ from engine.match import redactor_of
 from engine.model.incidents import Evidence, Incident, NotEvaluated, Roster, Verdict
 from engine.model.pictures import StatedFact
 from engine.model.quarantine import DeadLetter
+from engine.model.records import Progress
 from engine.model.rules import Plan
 from engine.ports import Say
 from engine.quarantine import Quarantine, summed
@@ -70,7 +71,8 @@ class BatchReport(Struct, frozen=True):
     """What a batch read and decided, with messages for the operator.
 
     The report of a batch that could not be read, or that is overdue, has messages only. `batch` is NO_BATCH when the report is
-    not about a batch. `incidents` counts those with a new revision. `is_stored`: the batch is in the store.
+    not about a batch. `incidents` counts those with a new revision. `is_stored`: the batch is in the store. `behind`: the
+    streams that it did not read to their end.
     """
 
     batch: int
@@ -81,6 +83,7 @@ class BatchReport(Struct, frozen=True):
     amounts: Sequence[Scanned] = ()
     letters: Sequence[DeadLetter] = ()
     losses: int = 0
+    behind: Sequence[Progress] = ()
 
 
 def _ignore(_: object) -> None:
@@ -430,7 +433,8 @@ class _BatchWriter:
         messages += self._audit.sentences(items)
         self._dead_letters.write(letters)
         lines, changed = sum(amount.lines for amount in amounts), len({incident.id for incident in revisions})
-        return BatchReport(batch, lines, changed, messages, True, amounts, letters, len(losses))
+        behind = [item for item in items if isinstance(item, Progress)]
+        return BatchReport(batch, lines, changed, messages, True, amounts, letters, len(losses), behind)
 
     def _quarantine(self) -> Quarantine:
         return Quarantine(redactor_of(self._job.plan.redaction))

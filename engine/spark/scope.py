@@ -26,7 +26,7 @@ from engine.spark.rows import BatchRow, InputLoss, InputNotice
 from engine.spark.slices import Scanned, SliceFragments, WorkerStages
 from engine.spark.streams import Emission, Retraction, Streams, StreamState
 
-PassThrough = Scanned | InputLoss | InputNotice | DeadLetter | Misdated | AuditResult  # for the driver
+PassThrough = Scanned | InputLoss | InputNotice | DeadLetter | Misdated | AuditResult | Progress  # for the driver
 _STREAM = "stream:"  # rules have no colon in their ids, so streams and rules share one mapping
 _STREAMS = "streams"
 
@@ -74,7 +74,11 @@ class ScopeState:
         findings = self._correlator.flush()
         self._store()
         dead_letters = self._quarantine.taken()
-        passed_through = [item for item in batch if isinstance(item, PassThrough)]
+        passed_through = [
+            item
+            for item in batch
+            if isinstance(item, PassThrough) and not (isinstance(item, Progress) and item.read_to >= item.end)
+        ]
         own_findings = self._own_findings([*batch, *dead_letters])
         return [*passed_through, *dead_letters, *findings, *own_findings, *self._quarantine.taken()]
 

@@ -8,6 +8,7 @@ the slice. The records before its first header and the blocks still open at its 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -68,11 +69,12 @@ class SliceFragments(Struct, frozen=True):
 
 
 class Scanned(Struct, frozen=True):
-    """The amount of input in one stream's part of a slice."""
+    """The amount of input in one stream's part of a slice, and its newest event time; None when no event had one."""
 
     source_id: str
     lines: int
     bytes: int
+    newest: datetime | None = None
 
 
 class CompiledRules(Struct, frozen=True):
@@ -188,6 +190,7 @@ class _Stream:
         self._parent_id = first.parent_id
         self._start = self._end = first.offset
         self._bytes = 0
+        self._newest: datetime | None = None
         self._mid_stream = first.offset > 0
         self._assembler = Assembler(stages.formats, mid_stream=self._mid_stream)
         self._activity = ActivityTracker(first.parent_id)
@@ -216,15 +219,22 @@ class _Stream:
         """Read the pending chunks."""
         chunks, self._pending, self._pending_bytes = self._pending, [], 0
         if chunks:
-            yield from self._reader.read(chunks)
+            yield from self._dated(self._reader.read(chunks))
             if self._audited:
                 self._stages.audit.block(self._reader, chunks)
 
     def finish(self) -> Iterator[Match | ActivitySpan | SliceFragments | Scanned]:
         yield from self.read()
-        yield from self._activity.close()
+        yield from self._dated(self._activity.close())
         yield self._fragments()
-        yield Scanned(self._parent_id, self._line_stages.counts.lines, self._bytes)
+        yield Scanned(self._parent_id, self._line_stages.counts.lines, self._bytes, self._newest)
+
+    def _dated(self, items: Iterable[Match | ActivitySpan]) -> Iterator[Match | ActivitySpan]:
+        """Yield `items`, and take the newest event time of their spans."""
+        for item in items:
+            if isinstance(item, ActivitySpan):
+                self._newest = item.last if self._newest is None else max(self._newest, item.last)
+            yield item
 
     def _retain(self, block: Block) -> bool:
         """Keep a finished block as a head of the slice if it cannot be decoded without the slice before; return whether it

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from pathlib import Path
 
 from engine.errors import FenceError, StoreError
+
+_LOOK_S = 0.1  # longer than `lock_holder` has a file locked
 
 
 class LockHeld(FenceError):
@@ -15,6 +18,37 @@ class LockHeld(FenceError):
     def __init__(self, holder: str, sentence: str) -> None:
         self.holder = holder
         super().__init__(sentence)
+
+
+def lock_holder(path: Path) -> str | None:
+    """Return the process that holds the lock file at `path`, for people; None when none does. The lock is tried for an instant.
+
+    Raises StoreError when the file cannot be opened, or the file system gives no locks.
+    """
+    try:
+        with path.open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return f"process {_number_in(file.fileno())}"
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(f"{path} cannot be looked at: {error.strerror}") from None
+    return None
+
+
+def _number_in(file: int) -> str:
+    return os.read(file, 20).decode("ascii", "replace").strip() or "unknown"
+
+
+def _lock(file: int) -> None:
+    """Lock a file for this process; one that is only looked at (`lock_holder`) is tried again. Raises BlockingIOError."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        time.sleep(_LOOK_S)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class ProcessLock:
@@ -29,9 +63,9 @@ class ProcessLock:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(self._file)
         except BlockingIOError:
-            number = os.read(self._file, 20).decode("ascii", "replace").strip() or "unknown"
+            number = _number_in(self._file)
             os.close(self._file)
             sentence = f"{guarded} is in use by another job (process {number}): end that one, or use another"
             raise LockHeld(f"process {number}", sentence) from None

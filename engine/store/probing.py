@@ -38,6 +38,25 @@ def inspected_store(address: StoreAddress) -> Inspection:
         return fault(f"{path} cannot be used: {error}")
 
 
+def stored_version(address: StoreAddress) -> int:
+    """Return the schema version of the store at `address`, which must be there; 0 when it has none.
+
+    Raises StoreError, UsageError and RuntimeMissing as inspected_store.
+    """
+    database = database_of(address, WAIT_S)
+    engine = database.engine()
+    try:
+        with engine.connect() as connection:
+            if not inspect(connection).has_table(schema.meta.name):
+                return 0
+            stored = str(connection.scalar(select(schema.meta.c.value).filter_by(name="schema")))
+            return int(stored) if stored.isdigit() else 0
+    except SQLAlchemyError as error:
+        raise database.store_error(error) from error
+    finally:
+        engine.dispose()
+
+
 def _of_server(database: StoreDatabase) -> Inspection:
     engine = database.engine()
     try:

@@ -40,6 +40,7 @@ from engine.store.past import past_of
 from engine.store.retention import prune
 from engine.store.search import count_by_state_and_severity, find, going_on, values_by_facet
 from engine.store.stats import rule_stats
+from engine.store.statuses import Statuses
 from engine.store_address import StoreAddress
 
 BUSY_S = 30.0
@@ -341,6 +342,10 @@ class Store:
     def acts(self) -> Acts:
         """Return what people did about the incidents of this store."""
         return Acts(self._reading, self._begin)
+
+    def statuses(self) -> Statuses:
+        """Return what the parts of a run store about themselves."""
+        return Statuses(self._reading, self._begin)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

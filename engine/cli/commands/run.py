@@ -148,6 +148,7 @@ def _run(
             closing(SparkStart(settings, signals.stop, started_at_s, _say)) as spark,
             fence_of(store, settings.checkpoint, _say, monitoring.waiting(signals.stop), spark.checkpoint()) as fence,
         ):
+            monitoring.job_started()
             with suppress(StoreAway):  # it is printed in any case
                 fence.store.put_input_notes(_reading(sources))
             notifier = build(store, settings, receivers, _say, once, monitoring) if beside.notifier else None

@@ -247,6 +247,14 @@ def test_a_slice_counts_what_it_read() -> None:
     assert [item for item in scan([chunk], shipped()) if isinstance(item, Scanned)] == [Scanned("x.log", 2, 4)]
 
 
+def test_a_slice_knows_its_newest_event_time() -> None:
+    stamps = ("2022-10-05 12:00:03,000", "2022-10-05 12:00:07,000", "2022-10-05 12:00:01,000", "2022-10-05 12:00:02,000")
+    text = "".join(f"[{stamp}] INFO hello (kafka.server.KafkaServer)\n" for stamp in stamps)
+    (chunk,) = cut(text.encode(), [])
+    (scanned,) = (item for item in scan([chunk], shipped()) if isinstance(item, Scanned))
+    assert scanned.newest == datetime(2022, 10, 5, 12, 0, 7, tzinfo=UTC)
+
+
 def interleaved(rounds: Sequence[tuple[str, bytes]], start: int = 0) -> list[Chunk]:
     """Records of a partition: each line of another source, at ten positions each, the source in its labels."""
     return [
