@@ -95,6 +95,7 @@ class Code(Enum):
     CASE_UNTESTED = ("TOC619", "No test shows this case of the runbook.")
     NOT_A_NAME = ("TOC620", "A command that takes the name of a host may be given its port or a URL.")
     NO_COMPANION = ("TOC621", "A setting is advised without another one that it does nothing, or is refused, without.")
+    STATES_ABSENCE = ("TOC622", "Words in place of a missing value only state that it is missing.")
 
     NOT_AVAILABLE = ("TOC701", "The configuration asks for something that this version does not have.")
     UNKNOWN_RECEIVER = ("TOC702", "A route or a fallback names a receiver that does not exist.")
