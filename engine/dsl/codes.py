@@ -96,6 +96,7 @@ class Code(Enum):
     NOT_A_NAME = ("TOC620", "A command that takes the name of a host may be given its port or a URL.")
     NO_COMPANION = ("TOC621", "A setting is advised without another one that it does nothing, or is refused, without.")
     TRANSLATION = ("TOC622", "A text in another language does not say what the English one says.")
+    STATES_ABSENCE = ("TOC623", "Words in place of a missing value only state that it is missing.")
 
     NOT_AVAILABLE = ("TOC701", "The configuration asks for something that this version does not have.")
     UNKNOWN_RECEIVER = ("TOC702", "A route or a fallback names a receiver that does not exist.")

@@ -42,7 +42,13 @@ _CHARSETS: Mapping[str, re.Pattern[str]] = {
     "path": re.compile(r"[\w./][\w.\-:/@+,=%~]*"),
 }
 _REMARK = re.compile(rf" ?\(([^()]*{OMITTED}[^()]*)\)")
-_OMITTED_WORD = re.compile(f" ?{OMITTED}")
+_PART = re.compile(r".+?(?:[,;] |$)", re.DOTALL)  # of a remark, with the comma or semicolon behind it
+_PREPOSITIONS = "at|by|for|from|in|of|on|to|with"
+_KINDS = "broker|connector|controller|epoch|group|member|node|offset|partition|pod|producer|shard|store|task|topic"
+# The place of a missing value, with what means nothing without it: a colon, `at`, or `at offset`.
+_OMITTED_WORD = re.compile(
+    rf"[:;,] {OMITTED}(?=[.;,:]|$)|(?: (?:{_PREPOSITIONS})(?: (?:{_KINDS}))?)? {OMITTED}(?!\w)|{OMITTED}"
+)
 _ADDRESS = re.compile(r"(?:[A-Za-z_+]+://)?(?:[^/@\s]*@)?(?:\[(?P<v6>[^\]]+)\]|(?P<name>[^/:,\s]+)(?![^/,\s]*:[^/,\s]*:))")
 _ADDRESSES = re.compile(r"[\w.:/@\[\]%+-]+(?:, ?[\w.:/@\[\]%+-]+)*", re.ASCII)
 _MEBI = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
@@ -163,13 +169,14 @@ def human_ms(number: float) -> str:
 
 
 def _without_omitted(text: str) -> str:
-    """Return `text` without the places of missing values; inside round brackets without the parts, between commas, of them."""
+    """Return `text` without the places of missing values, and without a colon or `at offset` before them; inside round brackets
+    without the parts, between commas or semicolons, of them."""
     return _OMITTED_WORD.sub("", _REMARK.sub(_remark, text)).strip()
 
 
 def _remark(match: re.Match[str]) -> str:
-    parts = ", ".join(part for part in match[1].split(", ") if OMITTED not in part)
-    return f" ({parts})" if parts else ""
+    parts = [part for part in _PART.findall(match[1]) if OMITTED not in part]
+    return f" ({''.join(parts).rstrip(',; ')})" if parts else ""
 
 
 def _prose_value(hole: Hole, environment: Environment) -> str:

@@ -42,6 +42,15 @@ _OR_NOTHING = Hole(NameExpression("nobody"), instead=OMITTED)
         (text("A record (group ", _OR_NOTHING, ", topic ", hole("topic"), ") is"), "A record (topic AAAA.BBBB-C) is"),
         (text("A record (group ", _OR_NOTHING, ") of ", hole("topic")), "A record of AAAA.BBBB-C"),
         (text("A record (group ", Hole(NameExpression("topic"), instead=OMITTED), ")"), "A record (group AAAA.BBBB-C)"),
+        (text("It fails (seen: 3; ", _OR_NOTHING, "; ", hole("topic"), ")"), "It fails (seen: 3; AAAA.BBBB-C)"),
+        (text("It fails (", hole("topic"), "; seen ", _OR_NOTHING, ")"), "It fails (AAAA.BBBB-C)"),
+        (text("It failed: ", _OR_NOTHING), "It failed"),
+        (text("It failed: ", _OR_NOTHING, ". It does not go on"), "It failed. It does not go on"),
+        (text("A client at ", _OR_NOTHING, " speaks TLS"), "A client speaks TLS"),
+        (text("A client of ", _OR_NOTHING, ", which is refused"), "A client, which is refused"),
+        (text("A record at offset ", _OR_NOTHING, " is lost"), "A record is lost"),
+        (text("Broker ", _OR_NOTHING, " fails"), "Broker fails"),
+        (text("A client at ", _OR_NOTHING, hole("topic")), "A client at AAAA.BBBB-C"),
     ],
 )
 def test_prose(template: Template, said: str) -> None:

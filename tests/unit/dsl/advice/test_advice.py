@@ -161,6 +161,16 @@ def test_causes_are_told_apart_by_cases(tmp_path: Path) -> None:
     assert codes(lint([write(tmp_path, seen=shown)])) == []
 
 
+@pytest.mark.parametrize(
+    ("instead", "found"),
+    [("(not named)", True), ("it is not in the line", True), ("whatever comes", True), ("a topic", False), ("", False)],
+)
+def test_a_hole_does_not_state_that_its_value_is_missing(tmp_path: Path, instead: str, found: bool) -> None:
+    body = "detection: {seen: 'something bad of {topic:word}', condition: seen}\n" + TESTS.format(log="something bad of t")
+    stating = rule("seen", body).replace("cause: Cause", f"cause: 'It fails: {{topic|{instead}}}.'")
+    assert codes(lint([write(tmp_path, seen=stating)])) == (["TOC623"] if found else [])
+
+
 def test_a_case_behind_one_that_always_holds_is_never_shown(tmp_path: Path) -> None:
     body = "detection: {seen: 'something bad', disk: 'Input/output error', condition: seen}\n" + TESTS.format(
         log="something bad"
