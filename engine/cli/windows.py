@@ -52,12 +52,14 @@ class TimeWindow(TimeBounds, frozen=True):
 ALL_TIMES = TimeWindow()
 
 
-def window_of(since: str, until: str, zone: ZoneInfo, now: datetime) -> TimeWindow:
-    """Return the window of two options, empty for none: a duration back from `now` (`2h`), or a time (ISO 8601), in `zone` when
-    it names none. Raises UsageError for other text and when the window is empty."""
-    window = TimeWindow(_time("--since", since, zone, now), _time("--until", until, zone, now))
+def window_of(
+    since: str, until: str, zone: ZoneInfo, now: datetime, options: tuple[str, str] = ("--since", "--until")
+) -> TimeWindow:
+    """Return the window of two `options`, empty for none: a duration back from `now` (`2h`), or a time (ISO 8601), in `zone`
+    when it names none. Raises UsageError for other text and when the window is empty."""
+    window = TimeWindow(_time(options[0], since, zone, now), _time(options[1], until, zone, now))
     if window.since is not None and window.until is not None and window.since >= window.until:
-        raise UsageError("--until must be later than --since")
+        raise UsageError(f"{options[1]} must be later than {options[0]}")
     return window
 
 
