@@ -32,14 +32,14 @@ _ASKING = ("connect", "kafka-cluster")  # what these were told is not kept by an
 _EVERY_S = 5.0  # between two reports of progress
 
 
-class History(Struct, frozen=True):
+class BacktestInput(Struct, frozen=True):
     """The input of a backtest: its sources, and what of them cannot be read."""
 
     sources: tuple[SourceInput, ...]
     errors: tuple[SourceError, ...]
 
 
-def history_of(settings: Settings, since: datetime | None, say: Say) -> History:
+def history_of(settings: Settings, since: datetime | None, say: Say) -> BacktestInput:
     """Open the sources of a configuration from `since` on; None: from their beginning.
 
     Raises UsageError when none of them has a history, SourceMissing when there is nothing to read.
@@ -56,7 +56,7 @@ def history_of(settings: Settings, since: datetime | None, say: Say) -> History:
     errors = tuple(unreadable(sources, True))
     for error in errors:
         say(str(error))
-    return History(sources, errors)
+    return BacktestInput(sources, errors)
 
 
 class StartedSpark(Protocol):
@@ -70,7 +70,7 @@ class StartedSpark(Protocol):
 
 
 def incidents_of(
-    history: History,
+    history: BacktestInput,
     settings: Settings,
     plans: Sequence[tuple[str, Plan]],
     spark: StartedSpark,
@@ -120,7 +120,7 @@ class Advance:
 
 
 def _incidents(
-    history: History,
+    history: BacktestInput,
     settings: Settings,
     plan: Plan,
     session: SparkSession,

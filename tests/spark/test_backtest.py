@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class Started:
+class StartedSession:
     def __init__(self, session: SparkSession) -> None:
         self._session = session
 
@@ -40,7 +40,7 @@ def test_history_gives_the_incidents_of_a_run_and_a_changed_rule_its_difference_
     plans = [("configured", configured_plan(settings)), ("new", configured_plan(changed))]
     history = history_of(settings, None, sentences.append)
     own = apart(settings, tmp_path, "configured")
-    before, after = incidents_of(history, own, plans, Started(spark), threading.Event(), sentences.append)
+    before, after = incidents_of(history, own, plans, StartedSession(spark), threading.Event(), sentences.append)
     told = reported(before)
     assert sorted(incident.key[1] for incident in told) == sorted(key[1] for key, *_ in references(STORIES) if key)
     (difference,) = differences(told, reported(after))
