@@ -86,12 +86,12 @@ def incidents_of(
     for name, plan in plans:
         if session is None or stop.is_set():
             break
-        own, advance = apart(settings, settings.checkpoint.parent, name), Advance(name, say)
+        own, advance = apart(settings, settings.checkpoint.parent, name), HistoryProgress(name, say)
         results.append(_incidents(history, own, plan, session, spark.parallelism(), stop, advance))
     return results[:-1] if stop.is_set() else results
 
 
-class Advance:
+class HistoryProgress:
     """Reports how far a run over history has come, and how long it takes still."""
 
     def __init__(self, name: str, say: Say) -> None:
@@ -126,7 +126,7 @@ def _incidents(
     session: SparkSession,
     parallelism: int,
     stop: threading.Event,
-    advance: Advance,
+    advance: HistoryProgress,
 ) -> list[Incident]:
     store = Store.open(settings.store)
     try:
