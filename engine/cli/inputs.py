@@ -88,13 +88,16 @@ def open_input(source: SourceSettings, once: bool, around: RunSurroundings = NO_
 def surroundings(settings: Settings) -> RunSurroundings:
     """Return what tocsin writes with `settings`, and the offsets of earlier runs. The paths are the store, unless it is on a
     server, the checkpoint, which contains Spark's log, and records of what was asked."""
-    records = [Path(source.record) for source in settings.sources if source.record]
-    own_paths = [path for path in (settings.store.path, settings.checkpoint, *records) if path is not None]
-    paths = tuple(os.path.abspath(path) for path in own_paths)  # noqa: PTH100  (links stay)
     archives = [receiver for receiver in settings.receivers if isinstance(receiver, ElasticsearchSettings)]
     indices = {name for archive in archives for name in (archive.index, archive.changes) if name}
     answers = str(settings.checkpoint / "answers")
-    return RunSurroundings(paths, tuple(sorted(indices)), offsets_in(settings.checkpoint), answers)
+    return RunSurroundings(_own_paths(settings), tuple(sorted(indices)), offsets_in(settings.checkpoint), answers)
+
+
+def _own_paths(settings: Settings) -> tuple[str, ...]:
+    records = [Path(source.record) for source in settings.sources if source.record]
+    paths = [path for path in (settings.store.path, settings.checkpoint, *records) if path is not None]
+    return tuple(os.path.abspath(path) for path in paths)  # noqa: PTH100  (links stay)
 
 
 def checks() -> Checks:
@@ -127,8 +130,8 @@ def unreadable(inputs: Sequence[SourceInput], once: bool) -> list[SourceError]:
 
 def files_on_disk(settings: Settings) -> list[files.FilesSource]:
     """Return the sources of a configuration that are files, whoever writes them."""
-    around = surroundings(settings)
-    return [files.open_source(_files_settings(source, around)) for source in settings.sources if source.type in _PATHS]
+    own_paths = _own_paths(settings)
+    return [files.open_source(_files_settings(source, own_paths)) for source in settings.sources if source.type in _PATHS]
 
 
 _PATHS: Mapping[str, Callable[[SourceSettings], Sequence[str]]] = {
@@ -138,13 +141,13 @@ _PATHS: Mapping[str, Callable[[SourceSettings], Sequence[str]]] = {
 }
 
 
-def _files_settings(source: SourceSettings, around: RunSurroundings) -> dict[str, Any]:
-    settings = {"paths": _PATHS[source.type](source), "excluded": around.own_paths}
+def _files_settings(source: SourceSettings, own_paths: Sequence[str]) -> dict[str, Any]:
+    settings = {"paths": _PATHS[source.type](source), "excluded": own_paths}
     return settings if source.type == "files" else {**settings, "select": source.select}
 
 
 def _on_disk(source: SourceSettings, common: Mapping[str, object], around: RunSurroundings) -> SourceInput:
-    settings = {**_files_settings(source, around), **common}
+    settings = {**_files_settings(source, around.own_paths), **common}
     spec = _spec(source, " ".join(source.paths) if source.type == "files" else _selected(source), settings)
     search = files.open_source(spec.settings).check()
     place = "" if source.paths else f" in {', '.join(settings['paths'])}"

@@ -95,3 +95,30 @@ def test_what_another_person_did_first_is_said(browser: Browser, acting_address:
     assert second.get_by_role("alert").inner_text() == "Nothing changed: it is open already."
     for page in (first, second):
         page.context.close()
+
+
+def test_a_list_whose_session_has_ended_says_so_and_leads_back(browser: Browser, acting_address: str) -> None:
+    page, _ = window(browser, 390, "light")
+    sign_in(page, acting_address, "/?severity=critical")
+    page.evaluate("refresh()")
+    assert not page.get_by_text("Your sign-in has ended").is_visible()
+    page.context.clear_cookies()
+    page.evaluate("refresh()")
+    assert page.get_by_text("Your sign-in has ended").is_visible()
+    assert "stale" in (page.locator("#list").get_attribute("class") or "")
+    assert violations(page) == []
+    page.screenshot(path=SCREENSHOTS / "list-session-ended-390-light.png")
+    page.get_by_role("link", name="Sign in again").click()
+    page.wait_for_url(re.compile(r"/login\?next=%2F%3Fseverity%3Dcritical"))
+    page.context.close()
+
+
+def test_a_list_whose_server_is_away_says_so_until_it_is_back(page: Page, acting_address: str) -> None:
+    sign_in(page, acting_address)
+    page.route("**/*", lambda route: route.abort())
+    page.evaluate("refresh()")
+    assert page.get_by_text("The server does not answer").is_visible()
+    page.unroute("**/*")
+    page.evaluate("refresh()")
+    assert not page.get_by_text("The server does not answer").is_visible()
+    assert "stale" not in (page.locator("#list").get_attribute("class") or "")

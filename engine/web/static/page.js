@@ -36,20 +36,25 @@ function onKey(event) {
   else if (event.key === "?" && help) help.open ? help.close() : help.showModal();
 }
 
+function tell(name, isSo) {
+  const notice = document.getElementById(name);
+  if (notice) notice.hidden = !isSo;
+}
+
 async function refresh() {
   const list = document.getElementById("list");
   if (document.hidden || !list || document.querySelector("dialog[open]")) return;
   const answer = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
-  if (!answer || !answer.ok) {
-    list.classList.add("stale");
-    return;
-  }
-  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-  const content = fresh.getElementById("list");
+  const text = answer && answer.ok ? await answer.text().catch(() => null) : null;
+  const fresh = text === null ? null : new DOMParser().parseFromString(text, "text/html");
+  const content = fresh && fresh.getElementById("list");
+  const refused = answer && [401, 403].includes(answer.status);
+  list.classList.toggle("stale", !content);
+  tell("ended", refused || (fresh && !content)); // another page came: that where people sign in
+  tell("away", !content && !refused && !fresh);
   if (!content) return;
   const focused = row() && row().id;
   const place = window.scrollY;
-  list.classList.remove("stale");
   list.replaceChildren(...content.childNodes);
   const states = document.querySelector(".states");
   const counts = fresh.querySelector(".states");
