@@ -18,7 +18,7 @@ from engine.deliver import delivered
 from engine.errors import UsageError
 from engine.language import words_of
 from engine.model.incidents import Incident
-from engine.model.notifications import DeliveryState, Notification, Reason
+from engine.model.notifications import TEST_RULE, DeliveryState, Notification, Reason
 from engine.model.prose import localised
 from engine.model.words import ENGLISH, worded
 
@@ -72,9 +72,9 @@ def _test_incident(now: datetime) -> Incident:
     """Return the incident of a test message; its text says that nothing is wrong."""
     return Incident(
         id=f"test-{now:%Y%m%dT%H%M%S}",
-        key=("default", "test", ()),
+        key=("default", TEST_RULE, ()),
         revision=1,
-        rule="test",
+        rule=TEST_RULE,
         title=worded("A test message of tocsin: nothing is wrong"),
         severity="info",
         status="open",
