@@ -27,5 +27,7 @@ def check(draft: Draft, pack: Pack, report: Report) -> None:
             instead = match["instead"]
             if _ABSENT.search(instead) and not _WHERE.search(instead):
                 message = f"`{instead}` only states that a value is missing"
-                help_line = f"write {match[0][: match.start('instead') - match.start()]}}} and put what needs it within round brackets"
+                help_line = (
+                    f"write {match[0][: match.start('instead') - match.start()]}}} and put what needs it within round brackets"
+                )
                 report.add(Code.STATES_ABSENCE, text, message, help_line)
