@@ -24,7 +24,7 @@ install: $(STAMP) ## make .venv with the pinned packages, and look for Java
 
 $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[spark,kafka,elasticsearch,slack,web,postgresql,dev]'
+	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[spark,kafka,elasticsearch,slack,picture,web,postgresql,dev]'
 	@touch $@
 
 java:

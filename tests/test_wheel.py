@@ -50,6 +50,11 @@ def test_a_rule_can_be_written_with_it(installed: Path, tmp_path: Path) -> None:
     assert "Kafka 2.0 to 4.3" in run(installed / "tocsin", "rules", "explain-code", "TOC611", cwd=tmp_path)
 
 
+def test_the_catalogues_of_other_languages_come_with_it(installed: Path, tmp_path: Path) -> None:
+    program = "from engine.language import words_of; print(words_of('ko')('Acknowledge'))"
+    assert run(installed / "python", "-X", "utf8", "-c", program, cwd=tmp_path) == "확인\n"
+
+
 def test_the_files_of_the_pages_come_with_it(installed: Path) -> None:
     pages = ROOT / "engine" / "web"
     files = {path.name for folder in ("templates", "static") for path in (pages / folder).iterdir()}

@@ -32,6 +32,7 @@ from connectors.slack.answers import (
 from connectors.slack.client import StrictClient
 from connectors.slack.inspecting import inspected
 from connectors.slack.message import NEW_FIX, Message, change, fix_mark, is_loud, parent
+from connectors.slack.picture import MARK, Painter, due_picture, uploaded
 from connectors.slack.scopes import CONNECT, missing_rights
 from connectors.slack.table import sample_table
 from connectors.slack.thread import details
@@ -89,11 +90,12 @@ class _SlackAnswer(Protocol):
 
 class SlackReceiver(Struct, frozen=True):
     """A channel (`#name` in any script, or an id) of the workspace of `client`'s token. With `app_token`
-    people act on incidents there, as a SlackSocket listens."""
+    people act on incidents there, as a SlackSocket listens. With `paint` the thread of an incident has its picture."""
 
     channel: str
     client: WebClient
     app_token: str = ""
+    paint: Painter | None = None
     edits: ClassVar[bool] = True  # the message of an incident is edited
     records: ClassVar[bool] = False  # routes decide what it is notified of
     gathers: ClassVar[bool] = True  # people read it
@@ -114,8 +116,11 @@ class SlackReceiver(Struct, frozen=True):
             return []
         granted = next((str(value) for name, value in headers.items() if name.lower() == "x-oauth-scopes"), None)
         scopes = None if granted is None else {scope.strip() for scope in granted.split(",")}
-        missing = [] if scopes is None else list(missing_rights(scopes, self.channel, has_buttons=bool(self.app_token)))
+        missing = [] if scopes is None else list(missing_rights(scopes, self.channel, **self._extras()))
         return [*missing, *self._refusal_of_app_token(), *self._refusal_of_tables()]
+
+    def _extras(self) -> dict[str, bool]:
+        return {"has_buttons": bool(self.app_token), "has_pictures": self.paint is not None}
 
     def _refusal_of_app_token(self) -> list[str]:
         """Return a sentence when Slack refuses the app's token; none when it cannot be asked."""
@@ -149,7 +154,7 @@ class SlackReceiver(Struct, frozen=True):
 
         A failure half way returns the marks so far, so that the next attempt continues there.
         """
-        session = _DeliverySession(self.client, self.channel, notification, bool(self.app_token))
+        session = _DeliverySession(self, notification)
         try:
             session.deliver()
             receipt = Receipt(DeliveryState.DELIVERED, session.refusal)
@@ -165,11 +170,13 @@ class SlackReceiver(Struct, frozen=True):
         return Receipt(receipt.state, receipt.why, receipt.after_s, receipt.unsure, session.marks, session.sent)
 
 
-def open_receiver(channel: str, token: str, base_url: str = API, *, app_token: str = "") -> SlackReceiver:
+def open_receiver(
+    channel: str, token: str, base_url: str = API, *, app_token: str = "", paint: Painter | None = None
+) -> SlackReceiver:
     """Return the receiver of `channel`. Raises UsageError when the token would be sent unencrypted to `base_url`."""
     if not may_carry_secrets(base_url):
         raise UsageError(f"{base_url}: a token is sent to https addresses and to this machine only")
-    return SlackReceiver(channel, StrictClient(token=token, base_url=base_url, retry_handlers=[]), app_token)
+    return SlackReceiver(channel, StrictClient(token=token, base_url=base_url, retry_handlers=[]), app_token, paint)
 
 
 class _ParentGone(Exception):
@@ -185,12 +192,12 @@ class _DeliverySession:
 
     The marks: `channel` and `ts` of the message, `generation` (how often it was posted anew), `details` (the ts of its details
     in the thread) and `shown` (their fingerprints), `fix` (the fingerprint of the fix that the channel knows), `reply` (the
-    last change in the thread), `unnamed` (see _place).
+    last change in the thread), `picture` (see due_picture), `unnamed` (see _place).
     """
 
-    def __init__(self, client: WebClient, channel: str, notification: Notification, has_buttons: bool) -> None:
-        self._client, self._channel, self._notification = client, channel, notification
-        self._has_buttons = has_buttons
+    def __init__(self, receiver: SlackReceiver, notification: Notification) -> None:
+        self._client, self._channel, self._notification = receiver.client, receiver.channel, notification
+        self._has_buttons, self._paint = bool(receiver.app_token), receiver.paint
         self.marks = dict(notification.marks)
         self.sent = 0
         self.is_given_up = False
@@ -212,6 +219,7 @@ class _DeliverySession:
             self._post(self._parent())
         self._put_details()
         self._tell_change()
+        self._put_picture()
 
     def _forget(self) -> None:
         """Drop the marks of a message that is gone, and count the next one as another."""
@@ -313,6 +321,14 @@ class _DeliverySession:
             timestamps[number:] = [ts, *timestamps[number + 1 :]]
             fingerprints[number:] = [fingerprint, *fingerprints[number + 1 :]]
             self.marks |= {"details": " ".join(timestamps), "shown": " ".join(fingerprints)}
+
+    def _put_picture(self) -> None:
+        """Upload the picture into the thread when one is due. A failure is no failure of the delivery."""
+        state, incident = due_picture(self._notification, self.marks), self._notification.incident
+        png = self._paint(incident) if state and self._paint is not None else None
+        if png is not None and uploaded(self._client, self.marks["channel"], self.marks["ts"], incident, png):
+            self.sent += 1
+            self.marks[MARK] = state
 
     def _tell_change(self) -> None:
         incident, reason = self._notification.incident, self._notification.reason

@@ -69,8 +69,11 @@ def _slack(settings: SlackSettings) -> Receiver:
         raise RuntimeMissing("receivers of type slack need the package slack_sdk: pip install 'tocsin[slack]'") from None
     if settings.webhook_url is not None:
         return slack.open_webhook_receiver(settings.webhook_url.reveal())
+    from engine.picture import png_of, why_no_png  # noqa: PLC0415 - drawn for Slack only
+
+    paint = None if why_no_png() else png_of
     return slack.open_receiver(
-        settings.channel, revealed(settings.token), settings.base_url, app_token=revealed(settings.app_token)
+        settings.channel, revealed(settings.token), settings.base_url, app_token=revealed(settings.app_token), paint=paint
     )
 
 

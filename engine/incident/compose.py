@@ -21,7 +21,7 @@ from engine.model.matches import Value
 from engine.model.pictures import ClusterPicture
 from engine.model.prose import prose_of
 from engine.model.rules import SEVERITIES, Plan, Rule
-from engine.model.words import worded
+from engine.model.words import filled, frame
 
 MAX_VALUES = 10
 MAX_EVIDENCE = 8
@@ -30,6 +30,9 @@ MAX_SYMPTOMS = 500  # listed one by one; one entry for each rule counts the othe
 PLACES = frozenset(
     ("host", "container", "pod", "namespace", "image", "compose_service", "compose_project", "unit", "region", "environment")
 )
+_OTHERS = frame("Others, not kept apart: {title}")
+_STAGES = frame("{cause} Then: {following}")
+_SUCH_AS = frame("{number:,} others such as: {title}")
 _NUMBERS = ("first", "last", "min", "max", "sum")
 
 
@@ -179,14 +182,14 @@ def evidence_in_order(ids: Sequence[str], evidence: Mapping[str, Evidence]) -> t
 
 
 def _title(root: Alert, title: str) -> str:
-    return worded("Others, not kept apart: {title}", title=title) if is_of_others(root.key) else title
+    return filled(_OTHERS, {"title": title}) if is_of_others(root.key) else title
 
 
 def _cause(text: render.RunbookText, stage_text: render.RunbookText, environment: Mapping[str, Result]) -> str:
     cause = render.prose(text.cause, environment)
     if stage_text is text:
         return cause
-    return worded("{cause} Then: {following}", cause=cause, following=render.prose(stage_text.cause, environment))
+    return filled(_STAGES, {"cause": cause, "following": render.prose(stage_text.cause, environment)})
 
 
 def _severities(group: AlertGroup) -> Iterator[str]:
@@ -225,7 +228,7 @@ def _bounded(symptoms: tuple[Symptom, ...]) -> tuple[Symptom, ...]:
     summed = (
         Symptom(
             rule_id,
-            worded("{number:,} others such as: {title}", number=len(alike), title=alike[0].title),
+            filled(_SUCH_AS, {"number": len(alike), "title": alike[0].title}),
             sum(symptom.count for symptom in alike),
             {},
             min((symptom.first_seen for symptom in alike if symptom.first_seen), default=None),

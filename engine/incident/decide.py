@@ -13,7 +13,7 @@ from engine.incident.alert_groups import AlertGroup, alert_groups, ordered
 from engine.incident.compose import IncidentContext, compose, evidence_ids, evidence_in_order
 from engine.incident.dialects import spelled, spelled_command
 from engine.incident.links import link_alerts
-from engine.model.incidents import OTHERS, Alert, AlertKey, Evidence, Incident, Roster
+from engine.model.incidents import OTHERS, Alert, AlertKey, Evidence, Incident, RenderedStep, Roster
 from engine.model.pictures import ClusterPicture
 from engine.model.rules import Plan
 from engine.model.words import worded
@@ -102,7 +102,19 @@ def _proven(group: AlertGroup, incident: Incident, evidence: tuple[Evidence, ...
     texts = [event.text for event in evidence if event.event_id in own]
     fix = spelled(incident.fix, texts, incident.labels, plan)
     verify = spelled_command(incident.verify, texts, incident.labels, plan)
-    return replace(incident, evidence=evidence, fix=fix, verify=verify)
+    translations = _with_remarks(incident.translations, incident.fix, fix)
+    return replace(incident, evidence=evidence, fix=fix, verify=verify, translations=translations)
+
+
+def _with_remarks(
+    translations: Mapping[str, dict[str, str]], before: Sequence[RenderedStep], after: Sequence[RenderedStep]
+) -> Mapping[str, dict[str, str]]:
+    """Return the translations with those of the steps to whose words something was added."""
+    added = {new.do: old.do for old, new in zip(before, after, strict=True) if new.do != old.do}
+    return {
+        language: texts | {new: texts[old] + new.removeprefix(old) for new, old in added.items() if old in texts}
+        for language, texts in translations.items()
+    }
 
 
 def _identities(

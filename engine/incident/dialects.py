@@ -12,6 +12,9 @@ from engine.model.dialects import VALUE, Dialect
 from engine.model.incidents import RenderedStep
 from engine.model.records import Labels
 from engine.model.rules import Plan
+from engine.model.words import frame
+
+SPELLED = frame("{do} (spelled for {dialect})")  # what a step becomes
 
 
 def spelled(steps: Iterable[RenderedStep], texts: Sequence[str], labels: Labels, plan: Plan) -> tuple[RenderedStep, ...]:
@@ -31,6 +34,10 @@ def spelled_command(command: str, texts: Sequence[str], labels: Labels, plan: Pl
     """Return a command as the speaker of `texts` writes it; empty if it does not work there. Arguments as in `spelled`."""
     dialect = _commander(texts, labels, plan) if command else None
     return command if dialect is None else _command(command, dialect)[0]
+
+
+def _spelled_for(dialect: Dialect) -> str:
+    return SPELLED.removeprefix("{do} (").removesuffix(")").format(dialect=dialect.label)
 
 
 def _with_command(step: RenderedStep, dialect: Dialect | None, remarks: set[str]) -> RenderedStep:
@@ -57,7 +64,7 @@ def _command(command: str, dialect: Dialect) -> tuple[str, str]:
     for expression, text in dialect.commands.items():
         match = _compiled(expression).search(command)
         if match:
-            return command[: match.start()] + text + command[match.end() :], f"spelled for {dialect.label}"
+            return command[: match.start()] + text + command[match.end() :], _spelled_for(dialect)
     return command, ""
 
 
@@ -71,7 +78,7 @@ def _with_settings(step: RenderedStep, texts: Sequence[str], labels: Labels, pla
         return step
     absent = [name for name in settings if name in dialect.absent]
     spellings = {name: dialect.spelling(name, levels[name]) for name in settings if name not in absent}
-    remarks = [f"spelled for {dialect.label}"] if any(name != spelling for name, spelling in spellings.items()) else []
+    remarks = [_spelled_for(dialect)] if any(name != spelling for name, spelling in spellings.items()) else []
     remarks += [f"{dialect.label} has no {name}: {dialect.absent[name]}" for name in absent]
     kept = ((spellings.get(name, name), value) for name, value in step.set.items() if name not in absent)
     return replace(

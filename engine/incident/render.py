@@ -20,8 +20,10 @@ from engine.model.expressions import LANGUAGE, UNKNOWN, Environment, Expression,
 from engine.model.incidents import RenderedStep
 from engine.model.placeholders import placeholder, unfilled
 from engine.model.rules import HOST, OMITTED, Hole, Rule, Step, Template
-from engine.model.words import worded
+from engine.model.words import filled, frame
 
+_NOW = frame("{do} (now {settings})")
+_UNKNOWN = frame("{do}. Find out first, as these lines do not tell it: {names}; then write {files}")
 FEW = 5  # steps that are shown when none may fit
 MOST_CHOICES = 1000  # combinations of captured values that the condition of a step is evaluated for
 MAX_VALUE_CHARS = 249  # Kafka's own limit on topic names (org.apache.kafka.common.internals.Topic.MAX_NAME_LENGTH)
@@ -114,10 +116,10 @@ def step(fix_step: Step, environment: Environment, settings: Mapping[str, str] |
     """
     files = {name: setting(value, environment) for name, value in fix_step.file.items()}
     do, present = prose(fix_step.do, environment), _present(fix_step, settings or {})
-    do = worded("{do} (now {settings})", do=do, settings=present) if present else do
+    do = filled(_NOW, {"do": do, "settings": present}) if present else do
     if lacking := unfilled(files.values()):
         values = {"do": do, "names": " and ".join(name.replace("_", " ") for name in lacking), "files": ", ".join(files)}
-        do = worded("{do}. Find out first, as these lines do not tell it: {names}; then write {files}", **values)
+        do = filled(_UNKNOWN, values)
         files = {}
     return RenderedStep(
         do=do,

@@ -1,14 +1,15 @@
-"""Read a gettext catalogue. Entries with the context SENTENCE are sentences that are stored in English, and are recognised."""
+"""Read a gettext catalogue. Entries with the context SENTENCE or FRAME are stored in English, and are recognised."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 from engine.model.words import ENGLISH, Words, specificity
 
 LANGUAGES = ("en", "ko")
-SENTENCE = "sentence"
+SENTENCE, FRAME = "sentence", "frame"
 
 
 def catalogue_file(language: str) -> Path:
@@ -24,12 +25,15 @@ def words_of(language: str) -> Words:
     import polib  # noqa: PLC0415 - needed for other languages only
 
     texts: dict[str, str] = {}
-    patterns: dict[str, str] = {}
+    patterns: dict[str, list[tuple[str, str]]] = {SENTENCE: [], FRAME: []}
     for entry in polib.pofile(str(catalogue_file(language))):
         translation = entry.msgstr_plural[0] if entry.msgid_plural else entry.msgstr
         for text in filter(None, (entry.msgid, entry.msgid_plural)):
             texts[text] = translation
-            if entry.msgctxt == SENTENCE:
-                patterns[text] = translation
-    ordered = sorted(patterns.items(), key=lambda item: (-specificity(item[0]), item[0]))
-    return Words(language, texts, tuple((text, translation) for text, translation in ordered if "{" in text))
+            if entry.msgctxt in patterns and "{" in text:
+                patterns[entry.msgctxt].append((text, translation))
+    return Words(language, texts, _ordered(patterns[SENTENCE]), _ordered(patterns[FRAME]))
+
+
+def _ordered(patterns: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(patterns, key=lambda item: (-specificity(item[0]), item[0])))

@@ -266,7 +266,7 @@ class Incident(Struct, frozen=True):
     course: tuple[AlertCourse, ...] = ()  # root and refirings, stages, symptoms; empty when its lines have no stamps
     heartbeats: tuple[HeartbeatRun, ...] = ()
     handling: Handling | None = None
-    translations: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    translations: Mapping[str, dict[str, str]] = field(default_factory=dict)
     blast: BlastRadius | None = None  # what it touches, where the cluster is asked
 
     @property

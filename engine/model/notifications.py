@@ -16,6 +16,7 @@ from engine.model.words import ENGLISH, Words, marked
 DIGEST_RULE = "backfill"  # rule of the digest of old incidents, which a receiver is sent in one message
 FLOOD_RULE = "flood"  # rule of the digest of many incidents that opened at once
 STORM_RULE = "storm"  # rule of the message about many incidents of one rule or cluster, which is kept up to date
+TEST_RULE = "test"  # rule of the incident by which a receiver is tried
 STORM_PREFIX = "storm-"  # of the ids of storms
 _HEADINGS = marked("Older", "Among them", "Incidents")  # of the symptoms of a digest, which are its incidents
 DIGEST_HEADINGS = dict(zip((DIGEST_RULE, FLOOD_RULE, STORM_RULE), _HEADINGS, strict=True))

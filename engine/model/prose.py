@@ -7,7 +7,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from engine.model.incidents import Incident
-from engine.model.notifications import Notification
+from engine.model.notifications import DIGEST_HEADINGS, TEST_RULE, Notification
 from engine.model.words import Words
 
 
@@ -35,12 +35,10 @@ def localised(notification: Notification, words: Words) -> Notification:
 
 
 def _translated(incident: Incident, words: Words) -> Incident:
-    of_incident = words.beside(incident.translations.get(words.language, {}))
-
-    def in_language(text: str) -> str:  # what tocsin itself put around the text of a rule is recognised in the translation
-        return words.sentence(of_incident.sentence(text))
-
-    return with_prose(incident, in_language)
+    own = incident.translations.get(words.language, {})
+    if incident.rule in DIGEST_HEADINGS or incident.rule == TEST_RULE:  # tocsin's own sentences, around titles of incidents
+        return with_prose(incident, words.beside(own).sentence)
+    return with_prose(incident, lambda text: words.framed(own[text]) if text in own else text)
 
 
 def with_prose(incident: Incident, change: Callable[[str], str]) -> Incident:

@@ -25,6 +25,11 @@ def worded(pattern: str, /, **values: object) -> str:
     return filled(pattern, values)
 
 
+def frame(pattern: str) -> str:
+    """Return `pattern`, which a catalogue has: what tocsin puts around the text of a rule (see Words.framed)."""
+    return pattern
+
+
 def marked(*texts: str) -> tuple[str, ...]:
     """Return `texts`, which a catalogue has: those that are looked up by a variable."""
     return texts
@@ -33,13 +38,14 @@ def marked(*texts: str) -> tuple[str, ...]:
 class Words(Struct, frozen=True):
     """The words of one language.
 
-    `texts` are translations by their English text, `patterns` those of the patterns of sentences, the most specific first.
-    Both are empty for English.
+    `texts` are translations by their English text, `patterns` those of the patterns of sentences, and `frames` those of frames,
+    the most specific first. All are empty for English.
     """
 
     language: str = "en"
     texts: Mapping[str, str] = field(default_factory=dict)
     patterns: tuple[tuple[str, str], ...] = ()
+    frames: tuple[tuple[str, str], ...] = ()
 
     def __call__(self, text: str, /, **values: object) -> str:
         """Return the translation of `text` with `values` in its holes; `text` itself where there is none."""
@@ -67,6 +73,14 @@ class Words(Struct, frozen=True):
             values = values_in(text, pattern)
             if values is not None:
                 return filled(translation, {n: v if n in VERBATIM else self.sentence(v) for n, v in values.items()})
+        return text
+
+    def framed(self, text: str) -> str:
+        """Return the text of a rule that is in this language already with the frames around it in it too."""
+        for pattern, translation in self.frames:
+            values = values_in(text, pattern)
+            if values is not None:
+                return filled(translation, {name: self.framed(value) for name, value in values.items()})
         return text
 
     def beside(self, texts: Mapping[str, str]) -> Words:

@@ -43,7 +43,7 @@ def number_of_incidents(number: int) -> str:
     return worded("1 incident") if number == 1 else worded("{number:,} incidents", number=number)
 
 
-def _translations(members: Sequence[Incident]) -> Mapping[str, Mapping[str, str]]:
+def _translations(members: Sequence[Incident]) -> Mapping[str, dict[str, str]]:
     """Return the translations of all titles of `members`."""
     languages = dict.fromkeys(language for member in members for language in member.translations)
     return {

@@ -81,12 +81,12 @@ def story(folder: Path) -> Story:
     return Story(logs, labels)
 
 
-def play(told: Story, times: int = 1) -> list[Incident]:
+def play(told: Story, times: int = 1, of: Plan | None = None) -> list[Incident]:
     """Return the final state of every incident of `told` that is a finding of its own, pending ones included.
 
-    `times`: how often every line is delivered, one reading after the other.
+    `times`: how often every line is delivered, one reading after the other. `of`: the plan; None: the shipped rules.
     """
-    final = {incident.id: incident for incident in replay(lines_of(told) * times, plan())}
+    final = {incident.id: incident for incident in replay(lines_of(told) * times, of or plan())}
     return [incident for incident in final.values() if incident.status not in ("merged", "retracted")]
 
 

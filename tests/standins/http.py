@@ -22,6 +22,7 @@ class TakenRequest(Struct, frozen=True):
     headers: dict[str, str]
     value: Any
     size: int
+    body: bytes = b""
 
 
 class StandInReply(Struct, frozen=True):
@@ -110,17 +111,19 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         is_json = "json" in self.headers.get("Content-Type", "")
-        self._meet(json.loads(body or b"{}") if is_json else dict(parse_qsl(body.decode())), len(body))
+        query = dict(parse_qsl(urlsplit(self.path).query))
+        form = query | dict(parse_qsl(body.decode("utf-8", "replace")))
+        self._meet(json.loads(body or b"{}") if is_json else form, body)
 
     def do_GET(self) -> None:
-        self._meet(dict(parse_qsl(urlsplit(self.path).query)), 0)
+        self._meet(dict(parse_qsl(urlsplit(self.path).query)), b"")
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
 
-    def _meet(self, value: Any, size: int) -> None:
+    def _meet(self, value: Any, body: bytes) -> None:
         path = urlsplit(self.path).path
-        request = TakenRequest(self.service.call_of(path), path, dict(self.headers.items()), value, size)
+        request = TakenRequest(self.service.call_of(path), path, dict(self.headers.items()), value, len(body), body)
         behaviour = self.service.behaviour(request)
         kind, _, detail = behaviour.partition(":")
         if kind in ("refuse", "stall"):

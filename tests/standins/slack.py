@@ -5,6 +5,7 @@ Checked like Slack: token, channel, limits of blocks. Run it by hand with `pytho
 
 from __future__ import annotations
 
+import json
 import threading
 from typing import Any
 
@@ -19,8 +20,8 @@ NOW = 1_700_000_000.0  # what its clock shows when it starts
 
 class SlackStandIn(HttpStandIn):
     """The server. Words of its own for `script`: `bare` (take it, answer without saying which message it is), `shapeless` (an
-    answer that is no object), or an error word of Slack. Below its root lie /api/, /services/... (incoming webhook) and /hook
-    (any other webhook)."""
+    answer that is no object), or an error word of Slack. Below its root lie /api/, /upload/..., /services/... (incoming
+    webhook) and /hook (any other webhook)."""
 
     def __init__(self, port: int = 0) -> None:
         super().__init__(port)
@@ -31,6 +32,8 @@ class SlackStandIn(HttpStandIn):
         self.granted: list[str] = list(SCOPES)
         self.strange: set[str] = set()  # the channels that the app is not in
         self.archived: set[str] = set()
+        self.uploads: dict[str, bytes] = {}  # the bytes of files by id
+        self.files: list[dict[str, Any]] = []  # the files that were shared: thread_ts, title, png
         self._clock = -1
         self._vanishing = False
 
@@ -73,6 +76,9 @@ class SlackStandIn(HttpStandIn):
             return StandInReply(200, [1])
         if behaviour not in ("accept", "drop", "hold", "bare"):
             return StandInReply(200, {"ok": False, "error": behaviour}) if is_api else StandInReply(404, behaviour)
+        if request.call == "upload":
+            self.uploads[request.path.rpartition("/")[2]] = request.body
+            return StandInReply(200, f"OK - {request.size}")
         if is_api and request.headers.get("Authorization") != f"Bearer {TOKEN}":
             return StandInReply(200, {"ok": False, "error": "invalid_auth"})
         method = getattr(self, f"_{request.call.replace('.', '_')}", None)
@@ -144,6 +150,23 @@ class SlackStandIn(HttpStandIn):
 
     def _conversations_replies(self, said: dict[str, Any]) -> dict[str, Any]:
         return {"ok": True, "messages": [m for m in self.messages if said["ts"] in (m["ts"], m.get("thread_ts"))]}
+
+    def _files_getUploadURLExternal(self, said: dict[str, Any]) -> dict[str, Any]:
+        if "files:write" not in self.granted:
+            return {"ok": False, "error": "missing_scope", "needed": "files:write"}
+        id_ = f"F{len(self.uploads):08}"
+        self.uploads[id_] = b""
+        return {"ok": True, "file_id": id_, "upload_url": f"{self.address}/upload/v1/{id_}"}
+
+    def _files_completeUploadExternal(self, said: dict[str, Any]) -> dict[str, Any]:
+        if said["channel_id"] not in CHANNELS.values():
+            return {"ok": False, "error": "channel_not_found"}
+        for file in json.loads(said["files"]):
+            png = self.uploads.get(file["id"], b"")
+            if not png:
+                return {"ok": False, "error": "file_not_found"}
+            self.files.append({"thread_ts": said["thread_ts"], "title": file["title"], "png": png})
+        return {"ok": True, "files": []}
 
     def _hook(self, said: dict[str, Any]) -> dict[str, Any]:
         return {"ok": True}

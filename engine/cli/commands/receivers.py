@@ -13,14 +13,15 @@ from engine.cli.output import FormatOption, OutputFormat, print_json
 from engine.cli.receiving import RightsReport, open_receiver
 from engine.cli.report import render_incident
 from engine.cli.terminal import show
-from engine.config import load
+from engine.config import SlackSettings, load
 from engine.deliver import delivered
 from engine.errors import UsageError
 from engine.language import words_of
 from engine.model.incidents import Incident
-from engine.model.notifications import DeliveryState, Notification, Reason
+from engine.model.notifications import TEST_RULE, DeliveryState, Notification, Reason
 from engine.model.prose import localised
 from engine.model.words import ENGLISH, worded
+from engine.picture import why_no_png
 
 HELP = """\
 List who can be told, and try it: `test` sends a message that says it is a test and says how it went.
@@ -64,6 +65,9 @@ def test_receiver(
     print(f"{name}: {receipt.state.value.replace('_', ' ')}" + (f" ({receipt.why})" if receipt.why else ""))
     for sentence in receiver.missing_rights() if isinstance(receiver, RightsReport) else ():
         print(f"{name}: {sentence}")
+    chosen = receivers[name]
+    if isinstance(chosen, SlackSettings) and chosen.token is not None and (why := why_no_png()):
+        print(f"{name}: there are no pictures in the threads: {why}")
     if receipt.state is not DeliveryState.DELIVERED:
         raise typer.Exit(FAILURE)
 
@@ -72,9 +76,9 @@ def _test_incident(now: datetime) -> Incident:
     """Return the incident of a test message; its text says that nothing is wrong."""
     return Incident(
         id=f"test-{now:%Y%m%dT%H%M%S}",
-        key=("default", "test", ()),
+        key=("default", TEST_RULE, ()),
         revision=1,
-        rule="test",
+        rule=TEST_RULE,
         title=worded("A test message of tocsin: nothing is wrong"),
         severity="info",
         status="open",

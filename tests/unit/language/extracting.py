@@ -1,5 +1,5 @@
-"""The texts that the code asks a catalogue for: `words("...")`, `words.counted(...)`, `marked(...)`, and `worded(...)`, whose
-sentences are stored in English and recognised."""
+"""The texts that the code asks a catalogue for: `words("...")`, `words.counted(...)`, `marked(...)`, and `worded(...)` and
+`frame(...)`, which are stored in English and recognised."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from pathlib import Path
 
 import polib
 
-from engine.language.catalogue import SENTENCE
+from engine.language.catalogue import FRAME, SENTENCE
 
 ROOT = Path(__file__).parents[3]
 Message = tuple[str, str, str]  # context, text, text for many
-_CALLS = {"words": 1, "worded": 1, "marked": None}
+_CALLS = {"words": 1, "worded": 1, "frame": 1, "marked": None}
+_CONTEXTS = {"worded": SENTENCE, "frame": FRAME}
 
 
 def messages() -> dict[Message, str]:
@@ -72,7 +73,7 @@ def _messages(call: ast.Call) -> Iterator[Message]:
     name = _name(call)
     if name in _CALLS:
         texts = [argument.value for argument in call.args[: _CALLS[name]] if isinstance(argument, ast.Constant)]
-        yield from ((SENTENCE if name == "worded" else "", str(text), "") for text in texts)
+        yield from ((_CONTEXTS.get(name, ""), str(text), "") for text in texts)
 
 
 def _name(call: ast.Call) -> str:
