@@ -171,6 +171,7 @@ def test_incidents_from_before_people_could_act_are_acted_on_like_others(tmp_pat
 def test_a_store_of_version_9_gets_the_index_of_rules_in_each_database(address: str) -> None:
     with closing(Store.open(address)) as store, store._begin() as connection:
         connection.exec_driver_sql("DROP INDEX incidents_by_rule")
+        connection.exec_driver_sql("DROP TABLE facts")
         connection.exec_driver_sql("UPDATE meta SET value = '9' WHERE name = 'schema'")
     with closing(Store.open(address)) as store, store._reading() as connection:
         (index,) = [each for each in inspect(connection).get_indexes("incidents") if each["name"] == "incidents_by_rule"]
