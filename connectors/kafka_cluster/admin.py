@@ -45,7 +45,7 @@ from connectors.kafka_cluster.printing import (
     gone_topics,
     lag_of_topics,
     lag_rows,
-    lag_tables,
+    lag_table,
     lines_of,
     log_dir_lines,
     quorum_row,
@@ -181,7 +181,7 @@ class ClusterAsker:
                 row for id_, configs in self._configs_of_brokers(list(live)) for row in broker_settings(str(id_), configs)
             ]
             lines += [line for id_ in live for line in self._log_dirs(id_)]
-            lines += lag_tables([row for group, places in offsets.items() for row in lag_rows(group, places, reached)])
+            lines += lag_table([row for group, places in offsets.items() for row in lag_rows(group, places, reached)])
         return inventory, lines
 
     def _quorum(self) -> str:

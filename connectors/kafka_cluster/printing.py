@@ -156,10 +156,10 @@ def lag_rows(group: str, committed: TopicOffsets, ends: TopicOffsets) -> list[st
     return [_lag_row(group, *at, offset, ends.get(at)) for at, offset in sorted(committed.items())]
 
 
-def lag_tables(rows: Sequence[str]) -> list[str]:
-    """Return `rows` below headers, in tables of at most LAG_ROWS rows."""
+def lag_table(rows: Sequence[str]) -> list[str]:
+    """Return `rows` below their header, which comes again after every LAG_ROWS rows; nothing without rows."""
     tables = (_table(_LAGS, rows[at : at + LAG_ROWS]) for at in range(0, len(rows), LAG_ROWS))
-    return ["\n".join(table) for table in tables]
+    return [line for table in tables for line in table]
 
 
 def lag_of_topics(group: str, committed: TopicOffsets, ends: TopicOffsets) -> Mapping[str, str]:
