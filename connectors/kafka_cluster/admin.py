@@ -51,6 +51,7 @@ from connectors.kafka_cluster.printing import (
     quorum_row,
     settings_of,
     topic_rows,
+    with_absent,
 )
 from connectors.kafka_cluster.surveying import survey
 from engine.errors import SourceAway, SourceDenied, SourceError
@@ -158,7 +159,7 @@ class ClusterAsker:
         listed, complete = coordinators(client, list(live))
         inventory = ClusterInventory(
             str(cluster["cluster_id"]),
-            broker_rows(cluster),
+            with_absent(broker_rows(cluster), topics, {} if before is None else before.brokers),
             self._quorum(),
             topic_rows(topics),
             features=self._features() if whole or before is None else before.features,

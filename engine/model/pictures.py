@@ -50,7 +50,8 @@ class StatedFact(Struct, frozen=True, array_like=True):
 
 
 class PicturedBroker(Struct, frozen=True):
-    """A broker: its address, its rack (empty without one), and whether the controllers have fenced it."""
+    """A broker: its address, its rack (empty without one), and whether it is away: the controllers have fenced it, or do not
+    list it although partitions are assigned to it."""
 
     address: str
     rack: str = ""
@@ -225,10 +226,10 @@ def picture_of(facts: Iterable[StatedFact]) -> ClusterPicture | None:
 def _brokers(facts: Sequence[StatedFact]) -> Mapping[str, PicturedBroker]:
     brokers = {
         fact.name: PicturedBroker(
-            f"{fact.values['host']}:{fact.values['port']}", _set(fact.values["rack"]), fact.values["state"] == "fenced"
+            f"{fact.values['host']}:{fact.values['port']}", _set(fact.values["rack"]), fact.values["state"] != "unfenced"
         )
         for fact in facts
-        if fact.values["state"] != "absent"
+        if fact.values["state"] != "removed"
     }
     return dict(sorted(brokers.items(), key=lambda item: (len(item[0]), item[0])))
 

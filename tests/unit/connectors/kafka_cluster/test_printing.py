@@ -19,6 +19,7 @@ from connectors.kafka_cluster.printing import (
     quorum_row,
     settings_of,
     topic_rows,
+    with_absent,
 )
 from tests.unit.parse.reading import events
 
@@ -178,10 +179,17 @@ def test_the_lag_of_a_group_is_told_by_topic_and_of_topics_whose_ends_are_known(
     ]
 
 
-def test_a_broker_that_is_no_member_any_more_is_told_as_absent() -> None:
-    after = replace(INVENTORY, brokers={"1": INVENTORY.brokers["1"]})
-    (row,) = lines_of(INVENTORY, after, whole=False)[1:]
-    assert row.splitlines()[1].split() == ["2", "kafka-2", "9092", "null", "absent", "broker"]
+def test_a_broker_that_is_not_listed_is_absent_while_it_has_partitions_and_then_removed() -> None:
+    one = broker_rows({"brokers": BROKERS["brokers"][1:]})
+    absent = with_absent(one, [topic("a", 1, replicas=(1, 2, 3))], INVENTORY.brokers)
+    assert [row.split()[1:5] for row in absent.values()] == [
+        ["kafka-1", "9092", "null", "unfenced"],
+        ["kafka-2", "9092", "null", "absent"],
+        ["-", "0", "null", "absent"],  # nobody knows where it was
+    ]
+    assert with_absent(one, [topic("a", 1, replicas=(1,))], INVENTORY.brokers) == one
+    (row,) = lines_of(replace(INVENTORY, brokers=absent), replace(INVENTORY, brokers=dict(list(absent.items())[:2])), False)[1:]
+    assert row.splitlines()[1].split() == ["3", "-", "0", "null", "removed", "broker"]
 
 
 def test_a_table_of_lags_is_cut_before_the_parser_would_cut_it() -> None:
