@@ -45,12 +45,13 @@ from connectors.kafka_cluster.printing import (
     gone_topics,
     lag_of_topics,
     lag_rows,
-    lag_tables,
+    lag_table,
     lines_of,
     log_dir_lines,
     quorum_row,
     settings_of,
     topic_rows,
+    with_absent,
 )
 from connectors.kafka_cluster.surveying import survey
 from engine.errors import SourceAway, SourceDenied, SourceError
@@ -158,7 +159,7 @@ class ClusterAsker:
         listed, complete = coordinators(client, list(live))
         inventory = ClusterInventory(
             str(cluster["cluster_id"]),
-            broker_rows(cluster),
+            with_absent(broker_rows(cluster), topics, {} if before is None else before.brokers),
             self._quorum(),
             topic_rows(topics),
             features=self._features() if whole or before is None else before.features,
@@ -181,7 +182,7 @@ class ClusterAsker:
                 row for id_, configs in self._configs_of_brokers(list(live)) for row in broker_settings(str(id_), configs)
             ]
             lines += [line for id_ in live for line in self._log_dirs(id_)]
-            lines += lag_tables([row for group, places in offsets.items() for row in lag_rows(group, places, reached)])
+            lines += lag_table([row for group, places in offsets.items() for row in lag_rows(group, places, reached)])
         return inventory, lines
 
     def _quorum(self) -> str:

@@ -64,6 +64,19 @@ def broker_rows(cluster: Answer) -> Mapping[str, str]:
     return {str(broker["broker_id"]): _endpoint(broker) for broker in brokers}
 
 
+def with_absent(brokers: Mapping[str, str], topics: Sequence[Answer], before: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the rows of brokers with those that are not listed although partitions are assigned to them: brokers before 4.0 do
+    not list one that is away.
+
+    Args:
+        before: the rows of the round before.
+    """
+    assigned = {str(id_) for topic in topics for partition in topic["partitions"] for id_ in partition["replica_nodes"]}
+    unknown = _endpoint({"broker_id": "?", "host": "-", "port": 0, "is_fenced": True})
+    absent = {id_: before.get(id_, unknown.replace("?", id_, 1)) for id_ in assigned - brokers.keys()}
+    return {**brokers, **{id_: _with_state(row, "absent") for id_, row in sorted(absent.items())}}
+
+
 def topic_rows(topics: Sequence[Answer]) -> Mapping[str, Rows]:
     """Return the rows of each topic by name, in order; topics that a broker has no answer about are left out."""
     readable = (topic for topic in topics if not topic["error_code"] and topic["partitions"])
@@ -97,7 +110,8 @@ def lines_of(before: ClusterInventory | None, after: ClusterInventory, whole: bo
     old = before if before is not None and not whole else ClusterInventory("")
     lines = [f"Cluster ID: {after.cluster_id}"]
     lines += _each(_ENDPOINTS, [row for id_, row in after.brokers.items() if old.brokers.get(id_) != row])
-    lines += _each(_ENDPOINTS, [_absent(row) for id_, row in (before or old).brokers.items() if id_ not in after.brokers])
+    removed = [_with_state(row, "removed") for id_, row in (before or old).brokers.items() if id_ not in after.brokers]
+    lines += _each(_ENDPOINTS, removed)
     lines += [row for name, row in after.features.items() if old.features.get(name) != row]
     if after.quorum and after.quorum != old.quorum:
         lines.append(f"ClusterId:              {after.cluster_id}\n{after.quorum}")
@@ -156,10 +170,10 @@ def lag_rows(group: str, committed: TopicOffsets, ends: TopicOffsets) -> list[st
     return [_lag_row(group, *at, offset, ends.get(at)) for at, offset in sorted(committed.items())]
 
 
-def lag_tables(rows: Sequence[str]) -> list[str]:
-    """Return `rows` below headers, in tables of at most LAG_ROWS rows."""
+def lag_table(rows: Sequence[str]) -> list[str]:
+    """Return `rows` below their header, which comes again after every LAG_ROWS rows; nothing without rows."""
     tables = (_table(_LAGS, rows[at : at + LAG_ROWS]) for at in range(0, len(rows), LAG_ROWS))
-    return ["\n".join(table) for table in tables]
+    return [line for table in tables for line in table]
 
 
 def lag_of_topics(group: str, committed: TopicOffsets, ends: TopicOffsets) -> Mapping[str, str]:
@@ -188,9 +202,9 @@ def _each(header: str, rows: Sequence[str]) -> list[str]:
     return [f"{header}\n{row}" for row in rows]
 
 
-def _absent(row: str) -> str:
-    """Return the row of a broker that is not in the cluster any more."""
-    return re.sub(r"(?:un)?fenced +broker$", f"{'absent':<10} broker", row)
+def _with_state(row: str, state: str) -> str:
+    """Return the row of a broker in another state."""
+    return re.sub(r"(?:unfenced|fenced|absent) +broker$", f"{state:<10} broker", row)
 
 
 def _changed(rows: Rows, old_rows: Rows, settings: str, old_settings: str) -> Iterator[str]:

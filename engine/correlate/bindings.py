@@ -18,9 +18,11 @@ from msgspec import Struct, field
 
 from engine.correlate.printed import PREFIX, Printed, add_printed, printed_by, setting
 from engine.correlate.source_states import DeclaredStates, EdgesByPhase, add_edge, is_edge
+from engine.correlate.stated import StatedMembers
 from engine.model.configs import Setting
 from engine.model.incidents import Alert
 from engine.model.matches import Match
+from engine.model.pictures import StatedFact
 from engine.model.records import REPEATED, SPEAKS_FOR, Labels
 from engine.model.rules import Component
 
@@ -56,10 +58,16 @@ class Identity(Struct):
 class Bindings:
     """The identities of the sources of one scope. `revision` grows whenever an answer may have changed."""
 
-    def __init__(self, components: Iterable[Component], identities: Mapping[str, Identity] | None = None) -> None:
+    def __init__(
+        self,
+        components: Iterable[Component],
+        identities: Mapping[str, Identity] | None = None,
+        stated: StatedMembers | None = None,
+    ) -> None:
         self._components = {component.name: component for component in components}
         self._labels = frozenset((SPEAKS_FOR, REPEATED, *(component.label for component in self._components.values())))
         self.identities = dict(identities or {})
+        self.stated = stated if stated is not None else StatedMembers()
         self.revision = 0
         self._agreed: dict[tuple[str, str, str], list[str]] = {}  # by log, component, member: ids of lines in any of its files
         self._states = DeclaredStates(self._components.values())
@@ -77,6 +85,11 @@ class Bindings:
             value = labels.get(label)
             if value and _insert(self._identity(source_id).labelled.setdefault(label, []), value, _MAX_MEMBERS):
                 self.revision += 1
+
+    def add_fact(self, fact: StatedFact) -> None:
+        """Add what a server stated about a broker or a version; other facts are ignored."""
+        if self.stated.add(fact):
+            self.revision += 1
 
     def add_line(self, match: Match) -> None:
         """Add a line with a name (`component:<name>/names`), a version (`/version`) or a configuration (`config:`), or one that
@@ -149,15 +162,16 @@ class Bindings:
         return next((member for member in members if member is not None), None)
 
     def knows_version(self, source_id: str) -> bool:
-        """Return whether any component has printed its version into `source_id`."""
-        return source_id in self.identities and bool(self.identities[source_id].versions)
+        """Return whether any component has printed its version into `source_id`, or a server that was asked stated one."""
+        return bool(self.stated.versions) or (source_id in self.identities and bool(self.identities[source_id].versions))
 
     def version(self, source_id: str, component: str, at: datetime) -> str | None:
-        """Return the version of `component` in `source_id` at `at`: the last printed before, else the first, else None."""
+        """Return the version of `component` in `source_id` at `at`: the last printed before, else the first; if it printed
+        none, the one that servers stated; else None."""
         identity = self.identities.get(source_id)
         printed = identity.versions.get(component) if identity else None
         if not printed:
-            return None
+            return self.stated.version(component, at)
         return printed[max(0, bisect_right(printed, at, key=lambda stamped: stamped[0]) - 1)][1]
 
     def members(self, component: str) -> dict[str, list[str]]:

@@ -22,7 +22,7 @@ from engine.correlate.facts import Facts, RuleNotEvaluated
 from engine.correlate.keyed_state import KeyedState
 from engine.correlate.nested import Nested
 from engine.correlate.state_cache import StateCache
-from engine.correlate.stated import answers_of, fact_of
+from engine.correlate.stated import StatedMembers, answers_of, fact_of
 from engine.correlate.wiring import wiring_of
 from engine.model.incidents import Evidence, Finding, NotEvaluated, Roster, Verdict, evidence_of
 from engine.model.matches import ActivitySpan, Match
@@ -53,6 +53,7 @@ class _ScopeSnapshot(Struct):
     tick: datetime | None = None
     identities: dict[str, Identity] = field(default_factory=dict)
     bindings_revision: int = 0
+    stated_members: StatedMembers = field(default_factory=StatedMembers)
     watermark: datetime | None = None
     deadlines: dict[str, datetime | None] = field(default_factory=dict)
     not_evaluated: dict[str, list[RuleNotEvaluated]] = field(default_factory=dict)
@@ -88,7 +89,7 @@ class Correlator:
         head = state.get(HEAD) if state is not None else None
         self._head = loads(head, _ScopeSnapshot) if head else _ScopeSnapshot(3)
         clocks = Clocks(self._head.clocks, self._head.tick, ticking)
-        bindings = Bindings(plan.components, self._head.identities)
+        bindings = Bindings(plan.components, self._head.identities, self._head.stated_members)
         bindings.revision = self._head.bindings_revision
         self._facts = Facts(scope, clocks, bindings, plan.context, quarantine=quarantine)
         self._wiring = wiring_of(plan)
@@ -151,6 +152,7 @@ class Correlator:
             self._facts.bindings.add_line(match)
             if (fact := fact_of(match, self._facts.scope, self._answers)) is not None:
                 self._stated[fact.key, fact.at] = fact
+                self._facts.bindings.add_fact(fact)
         listeners = self._wiring.listeners.get(match.rule_id, ())
         for rule_id in listeners:
             if not self._deliver(rule_id, match, self._take):

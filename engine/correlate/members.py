@@ -25,7 +25,11 @@ from engine.model.words import worded
 
 RHYTHM_BEFORE = timedelta(hours=1)
 MOST_RHYTHMS = 12  # members
+BROKER = "broker"
+SEEN_TO_RUN = "medium"  # the severity when only the log of a broker is missing
 NEVER_HEARD = worded("declared, but nothing was ever read from it")
+NOT_COLLECTED = worded("the cluster has it, but nothing was ever read from it")
+TAKEN_OUT = worded("removed from the cluster")
 
 OpenSilence = tuple[str, datetime]  # member, since when
 
@@ -91,7 +95,7 @@ class MemberSilence(KeyedState):
     def not_evaluated(self, facts: Facts) -> list[RuleNotEvaluated]:
         """Return the members that no steady heartbeat arms: their silence alone is no verdict."""
         complain = f"; {self.rule_id} needs others to complain" if self._absence.sooner else f", which {self.rule_id} needs"
-        members = self._members(facts)
+        members = [member for member in self._members(facts) if not self._is_stated(member.name, facts)]
         if self._absence.sooner is None and len(members) <= WITNESSES:
             return []  # with so few it is never judged
         return [
@@ -118,7 +122,8 @@ class MemberSilence(KeyedState):
             silence = judge(self._pause(gap, member, peers, statements, facts), self._absence, self.rule.severity)
             if silence is not None:
                 alert = self._alert(member, gap, silence, statements["complaint"], facts)
-                alerts.append(replace(alert, heartbeats=self._rhythms(members, alert)))
+                if (watched := _while_member(alert, self._removed_at(member.name, facts))) is not None:
+                    alerts.append(replace(watched, heartbeats=self._rhythms(members, watched)))
         return tuple(alerts)
 
     def _pause(
@@ -197,29 +202,67 @@ class MemberSilence(KeyedState):
         return tuple(distinct)
 
     def _never_heard(self, members: Sequence[_Member], facts: Facts) -> Iterator[tuple[str, Alert]]:
-        """Yield an alert for each declared member that nothing was read from while enough others were active for long."""
-        missing = _declared(self._component, facts) - {member.name for member in members}
+        """Yield an alert for each expected member that nothing was read from while enough others were active for long."""
+        heard = {member.name for member in members}
+        missing = [each for each in _expected(self._component, facts) if each.name not in heard]
         if self._absence.after is not None or not missing or len(members) < WITNESSES:
             return
-        since = min(next(iter(member.spans))[0] for member in members)
-        deadline = since + timedelta(seconds=self._absence.timespan_s or self._heartbeats.patience_s())
-        active = [member for member in members if member.spans.last > deadline]
-        if len(active) < WITNESSES or not all(facts.clocks.caught_up(source_id) for source_id in facts.clocks.sources()):
+        begin = min(next(iter(member.spans))[0] for member in members)
+        patience = timedelta(seconds=self._absence.timespan_s or self._heartbeats.patience_s())
+        if not all(facts.clocks.caught_up(source_id) for source_id in facts.clocks.sources()):
             return
-        for name in sorted(missing):
-            entity = self._entity(name, facts)
+        for each in missing:
+            since = begin if each.since is None else max(begin, each.since)
+            deadline = since + patience
+            if sum(member.spans.last > deadline for member in members) < WITNESSES:
+                continue
+            entity = self._entity(each.name, facts)
             key: AlertKey = (facts.scope, self.rule_id, entity)
             labels = entity_labels(entity)
-            yield name, Alert(key, "firing", self.rule.severity, since, deadline, None, 1, True, labels, why=NEVER_HEARD)
+            severity = SEEN_TO_RUN if each.is_there else self.rule.severity
+            yield each.name, Alert(key, "firing", severity, since, deadline, None, 1, True, labels, why=each.why)
+
+    def _removed_at(self, member: str, facts: Facts) -> datetime | None:
+        return facts.bindings.stated.removed_at(member) if self._component.name == BROKER else None
+
+    def _is_stated(self, member: str, facts: Facts) -> bool:
+        """Return whether servers that are asked tell of `member`: then its silence is not all there is to judge it by."""
+        return self._component.name == BROKER and member in facts.bindings.stated.brokers
 
 
 def _is_ahead(member: _Member, facts: Facts) -> bool:
     return any(facts.clocks.ahead(source_id) for source_id in member.sources)
 
 
-def _declared(component: Component, facts: Facts) -> set[str]:
-    """Return the members that the configuration or the caller expects: `brokers`, of all scopes or of this one."""
-    if component.name != "broker":
-        return set()
+class _ExpectedMember(Struct, frozen=True):
+    """A member that is expected to print: why, since when (None: always), and whether it runs although it is silent."""
+
+    name: str
+    why: str
+    since: datetime | None = None
+    is_there: bool = False
+
+
+def _expected(component: Component, facts: Facts) -> list[_ExpectedMember]:
+    """Return the members that the configuration or the caller expects: `brokers`, of this scope or of all; if there are none,
+    those that the cluster has, when it is asked."""
+    if component.name != BROKER:
+        return []
     listed = facts.context.get(f"{facts.scope}.brokers") or facts.context.get("brokers", "")
-    return {member.strip() for member in listed.split(",") if member.strip()}
+    declared = sorted({member.strip() for member in listed.split(",") if member.strip()})
+    if declared:
+        return [_ExpectedMember(name, NEVER_HEARD) for name in declared]
+    return [
+        _ExpectedMember(name, NOT_COLLECTED, since, not is_away)
+        for name, (since, is_away) in facts.bindings.stated.present().items()
+    ]
+
+
+def _while_member(alert: Alert, removed_at: datetime | None) -> Alert | None:
+    """Return the alert on a silence of a member that was removed from the cluster: it is over then; None when it had not been
+    certain before."""
+    if removed_at is None or (alert.ends_at is not None and alert.ends_at <= removed_at):
+        return alert
+    if removed_at <= alert.last_seen:
+        return None
+    return replace(alert, status="resolved", ends_at=removed_at, why=TAKEN_OUT)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.incident import render
 from engine.incident.alert_groups import AlertGroup
-from engine.incident.blasts import blast_of, sentences
+from engine.incident.cluster_view import view_of
 from engine.incident.course import courses, rhythms
 from engine.incident.links import is_of_others
-from engine.incident.present import known_values, with_present_values
-from engine.model.blast import BlastRadius
 from engine.model.expressions import HELD_ITEMS, LANGUAGE, Result, evaluate
-from engine.model.incidents import EVER, QUIET, Alert, Capture, Evidence, Incident, RenderedStep, Roster, Symptom
+from engine.model.incidents import QUIET, Alert, Capture, Evidence, Incident, Roster, Symptom
 from engine.model.matches import Value
 from engine.model.pictures import ClusterPicture
 from engine.model.prose import prose_of
@@ -72,10 +70,8 @@ def _composed(group: AlertGroup, context: IncidentContext, incident_id: str) -> 
     labels = _labels(group, rule)
     main = (*group.firings, *group.stages)
     environment = _environment(main, context, captures, _without_places(labels, root, rule))
-    before, now = _pictures(main, context)
-    radius = None if before is None else blast_of(root, before)
-    if before is not None:
-        environment = {**environment, **known_values(environment, radius, before)}
+    view = view_of(root, main, context.pictures)
+    environment = {**environment, **view.values(environment)}
     stage_environment = {**environment, HELD_ITEMS: _held_items(main, stage)}
     text = render.words(rule, environment)
     stage_text = text if stage is rule else render.words(stage, stage_environment)
@@ -101,9 +97,9 @@ def _composed(group: AlertGroup, context: IncidentContext, incident_id: str) -> 
         resolved_at=max(ended) if is_over else None,
         count=sum(alert.count for alert in group.firings),
         cause=_cause(text, stage_text, environment),
-        impact=_impact(render.prose(stage_text.impact, environment), radius),
-        fix=_fix(stage, stage_environment, _settings(main), now),
-        verify=render.command(stage.runbook.verify, environment),
+        impact=view.impact(render.prose(stage_text.impact, environment)),
+        fix=view.fix(stage, stage_environment, _settings(main)),
+        verify=view.verification(stage, environment),
         symptoms=symptoms,
         captures={name: _single(capture) for name, capture in captures.items()},
         also_possible=group.possible,
@@ -117,38 +113,8 @@ def _composed(group: AlertGroup, context: IncidentContext, incident_id: str) -> 
         is_silence=any(c.absence is not None and c.rule.id == root.key[1] for c in context.plan.correlations),
         course=courses(group, lambda alert: _title_of(alert, context), evidence_ids(group)),
         heartbeats=rhythms(group),
-        blast=radius,
+        blast=view.radius,
     )
-
-
-def _pictures(main: Sequence[Alert], context: IncidentContext) -> tuple[ClusterPicture | None, ClusterPicture | None]:
-    """Return the last picture before the alerts began, or the newest one if there is none, and the newest one until they were
-    over."""
-    newest = (
-        EVER
-        if any(alert.ends_at is None or not alert.dated for alert in main)
-        else max(alert.ends_at for alert in main if alert.ends_at is not None)
-    )
-    now = context.pictures(newest) or context.pictures(EVER)
-    dated = [alert.starts_at for alert in main if alert.dated]
-    before = context.pictures(min(dated) - timedelta(microseconds=1)) if dated else None
-    return before or now, now
-
-
-def _impact(impact: str, radius: BlastRadius | None) -> str:
-    touched = sentences(radius) if radius is not None else ""
-    if not touched or not impact:
-        return impact or touched
-    return f"{impact} {touched}" if impact.endswith(".") else f"{impact}. {touched}"
-
-
-def _fix(
-    rule: Rule, environment: Mapping[str, Result], settings: Mapping[str, str], now: ClusterPicture | None
-) -> tuple[RenderedStep, ...]:
-    """Return the steps of a fix, with the present values of what they change where the cluster is asked."""
-    steps = (render.step(step, environment, settings) for step in render.fitting(rule.runbook.fix, environment))
-    topic = str(environment.get("topic", ""))
-    return tuple(step if now is None else with_present_values(step, topic, now) for step in steps)
 
 
 def _title_of(alert: Alert, context: IncidentContext) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.model.blast import SINK_GROUP, BlastRadius
+from engine.model.blast import INTERNAL, SINK_GROUP, BlastRadius
 from engine.model.expressions import Environment, Result
 from engine.model.incidents import RenderedStep
 from engine.model.pictures import ClusterPicture, PicturedSetting
@@ -43,20 +43,41 @@ def known_values(environment: Environment, radius: BlastRadius | None, picture: 
     kind, _, name = radius.subject.partition(" ") if radius is not None else ("", "", "")
     if "bootstrap" not in environment and (servers := picture.bootstrap(without=name if kind == "broker" else "")):
         values["bootstrap"] = servers
+    if "connect_url" not in environment and picture.workers:
+        values["connect_url"] = f"http://{picture.workers[0]}"
     if picture.brokers:
         values["brokers"] = ",".join(picture.brokers)
     if radius is None:
         return values
     if radius.lone:
         values |= _lone(radius.lone.names, picture)
-    if "topic" not in environment:
-        if kind == "topic":
-            values["topic"] = name
-        elif kind == "connector" and len(radius.topics.names) == 1:
-            values["topic"] = radius.topics.names[0]
-    if "group" not in environment and kind == "connector" and f"{SINK_GROUP}{name}" in picture.groups:
-        values["group"] = f"{SINK_GROUP}{name}"
+    for label, names in candidates(radius, picture).items():
+        if label not in environment and len(names) == 1:
+            values[label] = names[0]
     return values
+
+
+def candidates(radius: BlastRadius, picture: ClusterPicture) -> Mapping[str, Sequence[str]]:
+    """Return, by the name of a value that lines may not tell, what it can be: the topics and groups that the subject uses."""
+    kind, _, name = radius.subject.partition(" ")
+    if kind == "topic":
+        return {"topic": [name], "group": radius.groups.names}
+    if kind == "group":
+        return {"group": [name], "topic": radius.topics.names}
+    if kind == "connector":
+        own = f"{SINK_GROUP}{name}"
+        return {"topic": radius.topics.names, "group": [own] if own in picture.groups else []}
+    return {}
+
+
+def choices_of(radius: BlastRadius | None, picture: ClusterPicture) -> Mapping[str, Sequence[str]]:
+    """Return candidates, and where the subject has none, all topics of the cluster that are not its own, and all groups."""
+    of_subject = candidates(radius, picture) if radius is not None else {}
+    every = {
+        "topic": [name for name in picture.topics if not name.startswith(INTERNAL)],
+        "group": list(picture.groups),
+    }
+    return {name: of_subject.get(name) or names for name, names in every.items()}
 
 
 def with_present_values(step: RenderedStep, topic: str, picture: ClusterPicture) -> RenderedStep:

@@ -12,7 +12,7 @@ from engine.model.pictures import ClusterPicture, PicturedPartition
 MOST_NAMES = 1000  # of one kind
 SINK_GROUP = "connect-"  # and the name of the connector: the group of a sink
 MIN_ISR = "min.insync.replicas"
-_INTERNAL = "__"
+INTERNAL = "__"
 
 
 class Touched(Struct, frozen=True):
@@ -140,7 +140,7 @@ def _of_replicas(subject: str, picture: ClusterPicture, lost: Callable[[str, int
 
 def _partitions(picture: ClusterPicture) -> Iterator[tuple[str, int, PicturedPartition]]:
     """Yield every partition; those of topics that the cluster has for itself come last."""
-    for topic in sorted(picture.topics, key=lambda name: (name.startswith(_INTERNAL), name)):
+    for topic in sorted(picture.topics, key=lambda name: (name.startswith(INTERNAL), name)):
         for number, partition in sorted(picture.topics[topic].partitions.items()):
             yield topic, number, partition
 

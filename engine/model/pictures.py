@@ -50,7 +50,8 @@ class StatedFact(Struct, frozen=True, array_like=True):
 
 
 class PicturedBroker(Struct, frozen=True):
-    """A broker: its address, its rack (empty without one), and whether the controllers have fenced it."""
+    """A broker: its address, its rack (empty without one), and whether it is away: the controllers have fenced it, or do not
+    list it although partitions are assigned to it."""
 
     address: str
     rack: str = ""
@@ -95,10 +96,12 @@ class PicturedGroup(Struct, frozen=True):
 
 
 class PicturedConnector(Struct, frozen=True):
-    """A connector: `source`, `sink` or empty (not known), and the topics that it has written or read since its start."""
+    """A connector: `source`, `sink` or empty (not known), the topics that it has written or read since its start, and the
+    address of the REST API of its worker."""
 
     type: str = ""
     topics: tuple[str, ...] = ()
+    worker: str = ""
 
 
 class PicturedSetting(Struct, frozen=True):
@@ -134,6 +137,11 @@ class ClusterPicture(Struct, frozen=True):
     def seen_until(self, until: datetime) -> ClusterPicture:
         """Return the picture as it was known at `until`, if nothing has changed between the two times."""
         return replace(self, at=until) if until < self.at else self
+
+    @property
+    def workers(self) -> tuple[str, ...]:
+        """The addresses of the REST APIs of Connect's workers that run connectors, sorted."""
+        return tuple(sorted({connector.worker for connector in self.connectors.values()} - {""}))
 
     def topic_setting(self, topic: str, name: str) -> PicturedSetting | None:
         """Return the present value of a setting of `topic`; None when it is not known."""
@@ -218,10 +226,10 @@ def picture_of(facts: Iterable[StatedFact]) -> ClusterPicture | None:
 def _brokers(facts: Sequence[StatedFact]) -> Mapping[str, PicturedBroker]:
     brokers = {
         fact.name: PicturedBroker(
-            f"{fact.values['host']}:{fact.values['port']}", _set(fact.values["rack"]), fact.values["state"] == "fenced"
+            f"{fact.values['host']}:{fact.values['port']}", _set(fact.values["rack"]), fact.values["state"] != "unfenced"
         )
         for fact in facts
-        if fact.values["state"] != "absent"
+        if fact.values["state"] != "removed"
     }
     return dict(sorted(brokers.items(), key=lambda item: (len(item[0]), item[0])))
 
@@ -260,9 +268,13 @@ def _groups(groups: Sequence[StatedFact], lags: Sequence[StatedFact]) -> Mapping
 
 
 def _connectors(connectors: Sequence[StatedFact], topics: Sequence[StatedFact]) -> Mapping[str, PicturedConnector]:
-    types = {fact.name: str(fact.values.get("type", "")) for fact in connectors}
+    stated = {fact.name: fact.values for fact in connectors}
     topics_of = {fact.name: tuple(sorted(_listed(fact, "topics"))) for fact in topics}
-    return {name: PicturedConnector(types.get(name, ""), topics_of.get(name, ())) for name in sorted({*types, *topics_of})}
+    pictured = {}
+    for name in sorted({*stated, *topics_of}):
+        values = stated.get(name, {})
+        pictured[name] = PicturedConnector(str(values.get("type", "")), topics_of.get(name, ()), str(values.get("worker", "")))
+    return pictured
 
 
 def _settings(facts: Sequence[StatedFact]) -> Mapping[str, Mapping[str, PicturedSetting]]:

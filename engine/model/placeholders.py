@@ -32,6 +32,11 @@ def unfilled_in(incident: Incident) -> list[str]:
     return unfilled([*(text for step in incident.fix for text in _texts(step)), incident.verify])
 
 
+def unfilled_of(step: RenderedStep) -> list[str]:
+    """Return the names of the placeholders in a step, each once, in order."""
+    return unfilled(_texts(step))
+
+
 def why_unfilled(names: Iterable[str]) -> str:
     """Return one sentence on why placeholders stand in a fix and what to do; empty without any."""
     ordered = list(dict.fromkeys(names))

@@ -72,7 +72,7 @@ def test_what_is_gone_is_not_in_the_picture_nor_are_its_parts() -> None:
     picture = pictured(
         *(topic("left"), partition("left", 0), fact("topic", "left", 1)),
         *(topic("smaller", 1, minute=2), partition("smaller", 0), partition("smaller", 1)),
-        *(broker(1), broker(2), broker(2, "absent", minute=1)),
+        *(broker(1), broker(2), broker(2, "removed", minute=1)),
         *(group("g"), lag("g", "smaller", 3), fact("group", "g", 1)),
         *(fact("connector", "c", connector="c", type="sink"), fact("connector", "c", 1), fact("connector-topics", "c", 1)),
     )

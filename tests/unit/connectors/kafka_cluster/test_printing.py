@@ -14,11 +14,12 @@ from connectors.kafka_cluster.printing import (
     gone_topics,
     lag_of_topics,
     lag_rows,
-    lag_tables,
+    lag_table,
     lines_of,
     quorum_row,
     settings_of,
     topic_rows,
+    with_absent,
 )
 from tests.unit.parse.reading import events
 
@@ -141,8 +142,8 @@ def test_a_setting_has_its_sources_and_a_secret_has_none() -> None:
 def test_lag_is_unknown_where_the_end_is() -> None:
     lags = lag_rows("g", {("b", 0): 3, ("a", 1): 5}, {("b", 0): 10})
     assert [row.split() for row in lags] == [["g", "a", "1", "5", "-", "-"], ["g", "b", "0", "3", "10", "7"]]
-    assert [row.split()[0] for row in lag_tables(lags)[0].splitlines()] == ["GROUP", "g", "g"]
-    assert lag_tables([]) == []
+    assert [row.split()[0] for row in lag_table(lags)] == ["GROUP", "g", "g"]
+    assert lag_table([]) == []
 
 
 SETTINGS = {"message.max.bytes": {"value": "1048588", "is_sensitive": False}}
@@ -150,7 +151,7 @@ SETTINGS = {"message.max.bytes": {"value": "1048588", "is_sensitive": False}}
 
 def test_every_first_line_begins_an_event_with_the_time_of_asking() -> None:
     text = "\n".join(
-        (*lines_of(None, INVENTORY, whole=True), *broker_settings("1", SETTINGS), *lag_tables(["g t 0 1 2 1"]), gone_line("x"))
+        (*lines_of(None, INVENTORY, whole=True), *broker_settings("1", SETTINGS), *lag_table(["g t 0 1 2 1"]), gone_line("x"))
     )
     seen = events("".join(f"{STAMP} {line}\n" for line in text.splitlines()))
     assert [event.message[:9] for event in seen] == [
@@ -178,13 +179,20 @@ def test_the_lag_of_a_group_is_told_by_topic_and_of_topics_whose_ends_are_known(
     ]
 
 
-def test_a_broker_that_is_no_member_any_more_is_told_as_absent() -> None:
-    after = replace(INVENTORY, brokers={"1": INVENTORY.brokers["1"]})
-    (row,) = lines_of(INVENTORY, after, whole=False)[1:]
-    assert row.splitlines()[1].split() == ["2", "kafka-2", "9092", "null", "absent", "broker"]
+def test_a_broker_that_is_not_listed_is_absent_while_it_has_partitions_and_then_removed() -> None:
+    one = broker_rows({"brokers": BROKERS["brokers"][1:]})
+    absent = with_absent(one, [topic("a", 1, replicas=(1, 2, 3))], INVENTORY.brokers)
+    assert [row.split()[1:5] for row in absent.values()] == [
+        ["kafka-1", "9092", "null", "unfenced"],
+        ["kafka-2", "9092", "null", "absent"],
+        ["-", "0", "null", "absent"],  # nobody knows where it was
+    ]
+    assert with_absent(one, [topic("a", 1, replicas=(1,))], INVENTORY.brokers) == one
+    (row,) = lines_of(replace(INVENTORY, brokers=absent), replace(INVENTORY, brokers=dict(list(absent.items())[:2])), False)[1:]
+    assert row.splitlines()[1].split() == ["3", "-", "0", "null", "removed", "broker"]
 
 
 def test_a_table_of_lags_is_cut_before_the_parser_would_cut_it() -> None:
-    tables = lag_tables(lag_rows("g", {("a", number): 0 for number in range(2500)}, {}))
-    assert [table.count("\n") for table in tables] == [1000, 1000, 500]
-    assert all(table.startswith("GROUP ") for table in tables)
+    lines = lag_table(lag_rows("g", {("a", number): 0 for number in range(2500)}, {}))
+    assert [number for number, line in enumerate(lines) if line.startswith("GROUP ")] == [0, 1001, 2002]
+    assert len(lines) == 2503

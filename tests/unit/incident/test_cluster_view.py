@@ -1,0 +1,85 @@
+"""An incident sees the picture before it began and the newest one; a value that can be one of few makes a step for each."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from msgspec.structs import replace
+
+from engine.incident.cluster_view import ClusterView, view_of
+from engine.model.incidents import EVER, Alert
+from engine.model.pictures import ClusterPicture
+from engine.model.rules import Rule, Runbook, Step
+from tests.unit.incident.scene import NOON, alert, hole, minute, rule, text
+from tests.unit.model.test_blast import scene
+from tests.unit.model.test_pictures import group, topic
+
+RESET = Step(text("Look at it"), run=(text("describe"), text(hole("group", charset="word"))))
+SILENT = replace(alert("broker-silent", 10), key=("prod", "broker-silent", (("broker", "1"),)))
+
+
+def pictures_asked(*alerts: Alert, since: datetime = NOON) -> tuple[list[datetime], ClusterView]:
+    """Return at which times pictures are looked up, and the view; nobody asked before `since`."""
+    times: list[datetime] = []
+
+    def picture(at: datetime) -> ClusterPicture | None:
+        times.append(at)
+        return replace(scene(), at=min(at, minute(99))) if at >= since else None
+
+    return times, view_of(alerts[0], alerts, picture)
+
+
+def test_the_picture_before_is_the_last_one_before_the_first_alert() -> None:
+    times, view = pictures_asked(SILENT)
+    assert times == [EVER, minute(10) - timedelta(microseconds=1)]
+    assert view.radius is not None
+    assert view.radius.at == minute(10) - timedelta(microseconds=1)
+
+
+def test_an_incident_that_is_over_keeps_the_picture_of_its_end() -> None:
+    over = replace(SILENT, status="resolved", ends_at=minute(20))
+    assert pictures_asked(over)[0][0] == minute(20)
+
+
+def test_before_anybody_asked_the_newest_picture_counts_and_without_one_nothing_is_seen() -> None:
+    _, view = pictures_asked(SILENT, since=minute(50))
+    assert view.radius is not None
+    assert view.before == view.now
+    assert view_of(SILENT, [SILENT], lambda _: None) == ClusterView()
+
+
+def of_group() -> Rule:
+    return replace(rule("r"), runbook=Runbook(text("c"), text("i"), (RESET,), verify=RESET.run))
+
+
+def test_a_value_that_can_be_one_of_few_makes_a_step_for_each() -> None:
+    view = ClusterView(scene(), scene())
+    steps = view.fix(of_group(), {}, {})
+    assert [step.run for step in steps] == [f"describe {name}" for name in ("audit", "connect-archive", "shipping")]
+    assert steps[0].do == "Look at it (group audit: the lines do not tell which of 3 it is)"
+    assert view.verification(of_group(), {}) == "describe audit; describe connect-archive; describe shipping"
+    (known,) = view.fix(of_group(), {"group": "known"}, {})
+    assert (known.run, known.do) == ("describe known", "Look at it")
+
+
+def test_of_many_values_some_are_named_and_none_is_chosen() -> None:
+    many = scene(*(group(f"g-{number:02}") for number in range(20)))
+    (step,) = ClusterView(many, many).fix(of_group(), {}, {})
+    assert step.run == "describe ${group:?}"
+    assert step.do == "Look at it (group is one of 23: audit, connect-archive, g-00, g-01, g-02, ...)"
+    assert ClusterView(many, many).verification(of_group(), {}) == "describe ${group:?}"
+
+
+def test_topics_of_the_cluster_itself_are_no_choice() -> None:
+    step = Step(text("Look"), run=(text("topic"), text(hole("topic", charset="word"))))
+    runbook = Runbook(text("c"), text("i"), (step,))
+    picture = scene(topic("__consumer_offsets"))
+    steps = ClusterView(picture, picture).fix(replace(rule("r"), runbook=runbook), {}, {})
+    assert [each.run for each in steps] == ["topic account_event", "topic orders", "topic pairs"]
+
+
+def test_what_is_touched_follows_the_impact_of_the_rule() -> None:
+    view = pictures_asked(SILENT)[1]
+    assert view.impact("It is away").startswith("It is away. As the cluster was at ")
+    assert view.impact("").startswith("As the cluster was at ")
+    assert ClusterView().impact("It is away") == "It is away"
