@@ -116,9 +116,11 @@ class ConnectAsker:
     def audit(self) -> tuple[Sequence[str], Sequence[str]]:
         """Ask once, for everything that an audit judges; return the lines, and sentences about what cannot be seen. Raises
         SourceError when no worker answers."""
-        _, lines = self.ask(None, whole=False)
+        inventory, lines = self.ask(None, whole=False)
         first = self.endpoint.urls[self._first]
         more, hidden = _Round(first, self.endpoint, self.clock).audit()
+        untold = [name for name, topics in inventory.topics.items() if not topics]
+        hidden += [f"the worker does not tell the topics of connector {name}, so its sizes are not judged" for name in untold]
         for url in self.endpoint.urls:
             try:
                 more.append(_Round(url, self.endpoint, self.clock).worker())
@@ -179,22 +181,12 @@ class _Round:
         return dumps({"worker": self._place, **self._answer("/", dict)})
 
     def audit(self) -> tuple[list[str], list[str]]:
-        """Return documents with settings and topics of all connectors, and sentences about those that cannot be seen."""
-        lines, hidden = list[str](), list[str]()
-        for name, info in sorted(self._infos().items()):
-            if info is None:
-                hidden.append(f"the settings of connector {name} cannot be read, so they are not judged")
-                continue
-            lines.append(dumps(info))
-            topics = self._get(f"/connectors/{_escaped(name)}/topics")
-            document = _json(topics) if topics.status == 200 else None
-            if isinstance(document, dict):
-                lines.append(dumps(document))
-            else:
-                hidden.append(
-                    f"the topics of connector {name} are not known (status {topics.status}), so its sizes are not judged"
-                )
-        return lines, hidden
+        """Return documents with the settings of all connectors, and sentences about those that cannot be seen."""
+        infos = sorted(self._infos().items())
+        hidden = (
+            f"the settings of connector {name} cannot be read, so they are not judged" for name, info in infos if info is None
+        )
+        return [dumps(info) for _, info in infos if info is not None], list(hidden)
 
     def _infos(self) -> Mapping[str, Mapping[str, Any] | None]:
         """Return the audited settings of each connector, by name; None for one whose answer cannot be used."""

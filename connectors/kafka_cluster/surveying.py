@@ -26,8 +26,8 @@ _UNREAD = "GROUP                          TOPIC                          PARTITI
 _PLACE = r"(?P<group>.+?) +(?P<topic>[\w.-]+) +(?P<partition>\d+) +(?P<offset>\d+) +"
 _OFFSET = re.compile(_PLACE + r"(?:\d+|-) +(?:\d+|-)(?:\s|$)", re.ASCII)
 _LAG = re.compile(_PLACE + r"\d+ +[1-9]\d*(?:\s|$)", re.ASCII)
-_BROKER = re.compile(r"All configs for broker \d+ are:")
-_SETTING = re.compile(r"^  (log\.retention\.\w+)=(\d+) ", re.MULTILINE)
+_BROKER = re.compile(r"All configs for broker (\d+) are:")
+_SETTING = re.compile(r"  (log\.retention\.\w+)=(\d+) ")
 _OWN = re.compile(r"(?:^|,)retention\.ms=(-?\d+)")
 _UNIT_MS = {"log.retention.ms": 1, "log.retention.minutes": 60_000, "log.retention.hours": 3_600_000}
 _SHARES = (0.5, 1, 2, 4, 8)  # of what a topic keeps: at these ages it is looked whether an unread record is older
@@ -50,6 +50,7 @@ def survey(client: Any, inventory: ClusterInventory, lines: Sequence[str], now: 
     Args:
         lines: those of a whole round.
     """
+    lines = [row for text in lines for row in text.split("\n")]
     protocols = [text for row in inventory.brokers.values() if (text := _protocols(client, row))]
     with_offsets = {match["group"] for line in lines if (match := _OFFSET.match(line))}
     hidden = list(_hidden(client, [group for group in inventory.groups if group not in with_offsets]))
@@ -91,13 +92,16 @@ def _unread(lines: Sequence[str], inventory: ClusterInventory) -> list[_Unread]:
 
 def _kept_by_default(lines: Sequence[str]) -> int | None:
     """Return the shortest time for which a broker keeps records of topics that do not set it; None for ever, or if unknown."""
-    times = []
-    for text in lines:
-        if _BROKER.match(text):
-            settings = {name: int(value) for name, value in _SETTING.findall(text)}
-            first = next((name for name in _UNIT_MS if name in settings), None)
-            times += [settings[first] * _UNIT_MS[first]] if first else []
-    return min(times, default=None)
+    by_broker, of = dict[str, dict[str, int]](), ""
+    for line in lines:
+        if match := _BROKER.match(line):
+            of = match[1]
+        elif match := _SETTING.match(line):
+            by_broker.setdefault(of, {})[match[1]] = int(match[2])
+    firsts = (
+        next((settings[name] * unit for name, unit in _UNIT_MS.items() if name in settings)) for settings in by_broker.values()
+    )
+    return min(firsts, default=None)
 
 
 def _rows(client: Any, unread: Sequence[_Unread], now: datetime) -> Iterator[str]:

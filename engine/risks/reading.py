@@ -33,6 +33,7 @@ _TABLES = {
     "groups": re.compile(r"GROUP +STATE\b|GROUP +TYPE +STATE\b"),
     "lags": re.compile(r"GROUP +TOPIC +PARTITION +CURRENT-OFFSET\b"),
     "unread": re.compile(r"GROUP +TOPIC +PARTITION +UNREAD-SINCE\b"),
+    "": re.compile(r"GROUP +COORDINATOR \(ID\)|(?:Feature|Group|Broker): "),  # what no check needs
     "quorum": re.compile(r"ClusterId: "),
     "settings": re.compile(r"All configs for broker (?P<of>\d+) are:"),
     "protocols": re.compile(r"\S+ \(id: (?P<of>\d+) rack: .*-> \("),
@@ -42,6 +43,7 @@ _TOPIC = re.compile(
     r"Topic: ?(\S+)\s+(?:TopicId: ?\S+\s+)?PartitionCount: ?\d+\s+ReplicationFactor: ?\d+\s*(?:Configs: ?(.*))?$"
 )
 _PARTITION = re.compile(r"\s*Topic: (\S+)\s+Partition: (\d+)\s+Leader: \S+\s+Replicas: ([\d,]+)\s+Isr:")
+_GONE_GROUP = re.compile(r"Error: Consumer group '(.*)' does not exist\.")
 _GONE = re.compile(r"Error while executing topic command : Topic '(.*)' does not exist as expected")
 _BETWEEN_SETTINGS = re.compile(r",(?=[a-z][\w.]*=)")
 _BROKER_ROW = re.compile(r"(\d+) +(\S+) +(\d+) +(\S+) +(\S+) +broker\b")
@@ -130,6 +132,9 @@ class _ClusterMemory:
         self.partitions.pop(topic, None)
         self.topic_settings.pop(topic, None)
 
+    def _take_gone_group(self, group: str) -> None:
+        self.states.pop(group, None)
+
     def _take_id(self, cluster_id: str) -> None:
         if self.cluster_id not in ("", cluster_id):
             self.mixed = f"the lines are of two clusters, {self.cluster_id} and {cluster_id}; audit each by itself"
@@ -138,6 +143,9 @@ class _ClusterMemory:
     def _take_broker(self, text: str) -> None:
         if match := _BROKER_ROW.match(text):
             id_, host, port, rack = int(match[1]), match[2], match[3], match[4]
+            if match[5] == "absent":
+                self.brokers.pop(id_, None)
+                return
             broker = self.brokers.get(id_, AuditedBroker(id_, ""))
             self.brokers[id_] = replace(broker, address=f"{host}:{port}", rack="" if rack == "null" else rack)
 
@@ -238,6 +246,7 @@ _SINGLE: tuple[tuple[re.Pattern[str], Callable[..., None]], ...] = (
     (_TOPIC, _ClusterMemory._take_topic),
     (_PARTITION, _ClusterMemory._take_partition),
     (_GONE, _ClusterMemory._take_gone),
+    (_GONE_GROUP, _ClusterMemory._take_gone_group),
 )
 _ROWS: Mapping[str, Callable[[_ClusterMemory, str], None]] = {
     "brokers": _ClusterMemory._take_broker,

@@ -96,6 +96,22 @@ def test_a_round_that_tells_everything_replaces_the_others_and_shows_how_lag_gro
     assert (first.lag, first.earlier) == (4, 3)
 
 
+def test_rows_that_no_check_needs_change_nothing_and_what_is_gone_is_left_out() -> None:
+    more = """\
+GROUP                          STATE
+gone                           Stable
+GROUP                          COORDINATOR (ID)               ASSIGNMENT-STRATEGY  STATE           #MEMBERS
+late                           kafka-1:9092 (1)               range                Stable          2
+Group: late\tTopic: orders\tPartitions: 2\tLag: 3\tLargestLag: 3\tCommitted: 7
+Error: Consumer group 'gone' does not exist.
+ID         HOST                           PORT       RACK       STATE      ENDPOINT_TYPE
+2          kafka-2                        9092       null       absent     broker
+"""
+    seen = read(*FIRST.splitlines(), *more.splitlines())
+    assert seen == replace(read(*FIRST.splitlines()), brokers=seen.brokers, bootstrap="kafka-1:9092")
+    assert list(seen.brokers) == [1]
+
+
 def test_two_clusters_are_not_judged_as_one() -> None:
     seen = read("Cluster ID: one", "Cluster ID: other")
     assert seen.unseen == ("the lines are of two clusters, one and other; audit each by itself",)
