@@ -40,6 +40,7 @@ from engine.spark.executors import ExecutorWatch
 from engine.spark.failures import cannot_write, job_error, transient_cause
 from engine.spark.fence import QUERY, Fence, fenced
 from engine.spark.overdue import BatchActivity, check_overdue
+from engine.spark.pace import Pace, updated_pace, write_pace
 from engine.spark.plans import done, forget_plan, query_id
 from engine.spark.rows import SCHEMA, BatchRow, InputLoss, InputNotice, received
 from engine.spark.slices import Scanned
@@ -109,6 +110,7 @@ class Job(Struct, frozen=True):
         bounded: read the present input, take open events as complete, and end; otherwise run until `stop` is set.
         trigger_s: the time between two batches of an unbounded run.
         max_lines: the most lines that each source gives to one batch; None for no bound.
+        max_bytes: the same in bytes, about.
         parallelism: the number of tasks that read.
         stalled_after_s: how long a source may be unreadable before that is an incident.
         overdue_after_s: how long a batch may run before the operator is warned.
@@ -128,6 +130,7 @@ class Job(Struct, frozen=True):
     bounded: bool
     trigger_s: float = 1.0
     max_lines: int | None = None
+    max_bytes: int | None = None
     parallelism: int = 1
     stalled_after_s: float = STALLED_AFTER_S
     overdue_after_s: float = OVERDUE_AFTER_S
@@ -322,7 +325,7 @@ def _input(job: Job, spark: SparkSession, plan: str, on_cluster: bool, mark: Sha
     spark.dataSource.register(datasource.SourceStream)
     stalled_after_s = None if job.bounded else job.stalled_after_s
     reading = datasource.ReadSettings(
-        plan, job.parallelism, job.max_lines, stalled_after_s, job.audited, on_cluster, __version__, mark
+        plan, job.parallelism, job.max_lines, stalled_after_s, job.audited, on_cluster, __version__, mark, job.max_bytes
     )
     options = datasource.source_options(job.sources, reading)
     return spark.readStream.format(datasource.SOURCE_FORMAT).options(**options).load()
@@ -373,12 +376,14 @@ class _BatchWriter:
         self._pruned_at_s = float("-inf")
         self._clock = SteadyClock()
         self._audit = AuditReport()
+        self._pace = Pace()
         self._dead_letters = DeadLetterFile(
             job.plan, job.checkpoint, min((source.scope for source in job.sources), default="default")
         )
 
     def take(self, frame: DataFrame, batch: int) -> None:
         items = [received(row.kind, row.body) for row in frame.collect()]
+        self._set_pace(items)
         try:
             self._fence.check()
             self._job.on_batch(self._retry_while_away(batch, lambda: self._put(items, batch)))
@@ -388,6 +393,13 @@ class _BatchWriter:
                 self.failure = error
             raise
         self.done = batch
+
+    def _set_pace(self, items: Sequence[BatchRow]) -> None:
+        from pyspark import SparkFiles  # noqa: PLC0415  (needs pyspark)
+
+        before, self._pace = self._pace, updated_pace(self._pace, (item for item in items if isinstance(item, Scanned)))
+        if self._job.max_bytes is not None and before != self._pace:
+            write_pace(self._pace, Path(SparkFiles.getRootDirectory()))
 
     def regroup(self) -> None:
         """Decide the incidents again from the stored alerts by the rules of this plan; scopes last decided by them do not
