@@ -40,7 +40,7 @@ from engine.spark.executors import ExecutorWatch
 from engine.spark.failures import cannot_write, job_error, transient_cause
 from engine.spark.fence import QUERY, Fence, fenced
 from engine.spark.overdue import BatchActivity, check_overdue
-from engine.spark.pace import Pace, updated_pace, write_pace
+from engine.spark.pace import PaceFile
 from engine.spark.plans import done, forget_plan, query_id
 from engine.spark.rows import SCHEMA, BatchRow, InputLoss, InputNotice, received
 from engine.spark.slices import Scanned
@@ -376,14 +376,14 @@ class _BatchWriter:
         self._pruned_at_s = float("-inf")
         self._clock = SteadyClock()
         self._audit = AuditReport()
-        self._pace = Pace()
+        self._pace = PaceFile(job.max_bytes is not None)
         self._dead_letters = DeadLetterFile(
             job.plan, job.checkpoint, min((source.scope for source in job.sources), default="default")
         )
 
     def take(self, frame: DataFrame, batch: int) -> None:
         items = [received(row.kind, row.body) for row in frame.collect()]
-        self._set_pace(items)
+        self._pace.take(items)
         try:
             self._fence.check()
             self._job.on_batch(self._retry_while_away(batch, lambda: self._put(items, batch)))
@@ -393,13 +393,6 @@ class _BatchWriter:
                 self.failure = error
             raise
         self.done = batch
-
-    def _set_pace(self, items: Sequence[BatchRow]) -> None:
-        from pyspark import SparkFiles  # noqa: PLC0415  (needs pyspark)
-
-        before, self._pace = self._pace, updated_pace(self._pace, (item for item in items if isinstance(item, Scanned)))
-        if self._job.max_bytes is not None and before != self._pace:
-            write_pace(self._pace, Path(SparkFiles.getRootDirectory()))
 
     def regroup(self) -> None:
         """Decide the incidents again from the stored alerts by the rules of this plan; scopes last decided by them do not

@@ -58,6 +58,21 @@ def write_pace(pace: Pace, folder: Path) -> None:
         temporary.replace(folder / FILE)
 
 
+class PaceFile:
+    """The pace of a run, in the driver. It is written where the planner reads it, if it `is_used`."""
+
+    def __init__(self, is_used: bool) -> None:
+        self._is_used, self._pace = is_used, Pace()
+
+    def take(self, items: Iterable[object]) -> None:
+        """Take the items of a batch."""
+        before, self._pace = self._pace, updated_pace(self._pace, (item for item in items if isinstance(item, Scanned)))
+        if self._is_used and self._pace != before:
+            from pyspark import SparkFiles  # noqa: PLC0415  (only with Spark)
+
+            write_pace(self._pace, Path(SparkFiles.getRootDirectory()))
+
+
 def read_pace(folder: Path) -> Pace:
     """Return the pace in `folder`; an empty one when there is none."""
     with suppress(OSError, msgspec.MsgspecError):
