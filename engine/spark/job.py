@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
@@ -237,19 +237,19 @@ def _run_query(job: Job, spark: SparkSession, batches: _BatchWriter, fence: Fenc
     """
     from engine.spark.query_activity import QueryActivity  # noqa: PLC0415  (needs pyspark)
 
-    activity = QueryActivity(spark, done(job.query_files))
     try:
-        query = _start_query(job, spark, batches)
-        watch = _QueryWatch(job, spark, query, activity)
-        while not query.awaitTermination(POLL_S):
-            if (error := _fence_error(fence) or watch.look()) is not None:
-                job.stop.set()  # ends a wait inside a batch
-                query.stop()
-                raise error
-            plan = None if job.stop.is_set() else job.renewed()
-            if plan is not None or job.stop.is_set():
-                query.stop()
-                return plan
+        with closing(QueryActivity(spark, done(job.query_files))) as activity:
+            query = _start_query(job, spark, batches)
+            watch = _QueryWatch(job, spark, query, activity)
+            while not query.awaitTermination(POLL_S):
+                if (error := _fence_error(fence) or watch.look()) is not None:
+                    job.stop.set()  # ends a wait inside a batch
+                    query.stop()
+                    raise error
+                plan = None if job.stop.is_set() else job.renewed()
+                if plan is not None or job.stop.is_set():
+                    query.stop()
+                    return plan
     except TocsinError:
         raise
     except Exception as error:
@@ -262,8 +262,6 @@ def _run_query(job: Job, spark: SparkSession, batches: _BatchWriter, fence: Fenc
         if (why := transient_cause(str(error), job.bounded)) is not None:
             raise _TransientError(why) from error
         raise job_error(str(error), job.checkpoint, log_of(job.checkpoint)) from error
-    finally:
-        activity.close()
     return None
 
 
