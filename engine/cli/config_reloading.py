@@ -54,6 +54,7 @@ USES = {
     "heap": ("spark", SettingUse.RESTART),
     "trigger_s": ("spark", SettingUse.RESTART),
     "batch_lines": ("spark", SettingUse.RESTART),
+    "batch_bytes": ("spark", SettingUse.RESTART),
     "audited": ("spark", SettingUse.RESTART),
     "web": ("web", SettingUse.RESTART),
     "metrics": ("metrics", SettingUse.RESTART),

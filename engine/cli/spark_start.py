@@ -20,6 +20,19 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+def resources_of(settings: Settings) -> Resources:
+    """Return what Spark may use by the configuration."""
+    return Resources(
+        settings.cores,
+        settings.partitions,
+        settings.heap,
+        log_of(settings.checkpoint),
+        settings.master,
+        settings.conf,
+        settings.checkpoint_url,
+    )
+
+
 class SparkStart:
     """Spark of one run. It is started with the job, or before when its JVM has to reach the checkpoint.
 
@@ -72,16 +85,7 @@ class SparkStart:
     def _start(self) -> SparkSession | None:
         """Start Spark on a thread of its own, since on the main thread PySpark would handle Ctrl-C and a signal would interrupt
         the start."""
-        settings = self._settings
-        resources = Resources(
-            settings.cores,
-            settings.partitions,
-            settings.heap,
-            log_of(settings.checkpoint),
-            settings.master,
-            settings.conf,
-            settings.checkpoint_url,
-        )
+        resources = resources_of(self._settings)
         with ThreadPoolExecutor(1, "spark-start") as starter:
             try:
                 return starter.submit(partial(start, resources, self._say)).result()

@@ -306,7 +306,11 @@ MEANINGS: Mapping[str, Mapping[str, Described]] = {
         "parallelism": ("Tasks that read input. If not given: 1, and on a cluster `cores`.", "4"),
         "heap": ("Memory of the JVM of the driver.", "2g"),
         "trigger": ("The pause between batches.", "500ms"),
-        "batch_lines": ("Lines of a batch, at most.", "100000"),
+        "batch_lines": ("Lines of a batch, at most, from each source.", "100000"),
+        "batch_bytes": (
+            "Bytes of a batch, about, from each source: by the size that its lines had lately. 0: no bound.",
+            "67108864",
+        ),
         "audit": ("Whether some of the input is read by the reference too, and differences are reported.", "true"),
         "checkpoint": (
             "Where offsets and state are: a folder, or an hdfs: or s3a: URL (docs/cluster.md). If not given: beside the store.",

@@ -139,6 +139,7 @@ class Settings(Struct, frozen=True):
     heap: str
     trigger_s: float
     batch_lines: int
+    batch_bytes: int | None  # None: no bound
     audited: bool  # whether some of the input is read by the reference too
     web: WebSettings
     metrics: MetricsSettings | None
@@ -338,6 +339,7 @@ def _settings(config: ConfigFile, folder: Path, overrides: Mapping[str, Override
         heap=spark.heap,
         trigger_s=spark.trigger,
         batch_lines=max(1, spark.batch_lines),
+        batch_bytes=spark.batch_bytes or None,
         audited=spark.audit,
         web=web,
         metrics=metrics_settings(config.metrics),

@@ -51,6 +51,7 @@ class SparkEntry(Strict):
     heap: Text = "1g"
     trigger: Duration = 1.0
     batch_lines: Count = 500_000
+    batch_bytes: Count = 256 << 20
     audit: Flag = False
     checkpoint: Text | None = None
 

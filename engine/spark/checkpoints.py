@@ -75,7 +75,7 @@ class LocalCheckpoint(Struct, frozen=True):
         """Return the content of a file; None when there is none."""
         try:
             return (self.folder / name).read_text(encoding="utf-8")
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
 
     def write(self, name: str, text: str) -> None:

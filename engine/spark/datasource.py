@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from socket import gethostname
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
+from pyspark import SparkFiles
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
@@ -27,6 +29,7 @@ from engine.model.records import Progress, Tick
 from engine.ports import Chunk, Offset, Source
 from engine.spark.checkpoints import SharedMark
 from engine.spark.combining import combine
+from engine.spark.pace import Pace, line_bound, read_pace
 from engine.spark.rows import SCHEMA, BatchRow, InputLoss, InputNotice, RowTuple, row, sent
 from engine.spark.slices import scan, stages_of
 from engine.spark.sources import SourceSpec
@@ -46,6 +49,7 @@ class ReadSettings(Struct, frozen=True):
         plan_file: the plan, as `stages_of` reads it.
         parallelism: the number of tasks of a batch.
         max_lines: the most lines that each source gives to one batch; None for no bound.
+        max_bytes: the same in bytes, by the size that its lines had lately.
         stalled_after_s: how long a source may be unreadable before that is an incident; None when the input has an end: then
             no source is waited for and there are no ticks.
         audited: some of the blocks that columns read are also read by the reference.
@@ -62,6 +66,7 @@ class ReadSettings(Struct, frozen=True):
     on_cluster: bool = False
     version: str = ""
     mark: SharedMark | None = None
+    max_bytes: int | None = None
 
 
 class SourceOffsets(Struct, frozen=True):
@@ -137,7 +142,14 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         lines = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         before = _from_json(start)
         configured, added = before.sources.keys() & self._sources.keys(), self._sources.keys() - before.sources.keys()
-        ends, away = self._ask(lambda name, source: source.latest(before.sources[name], lines), configured)
+        pace = read_pace(Path(SparkFiles.getRootDirectory())) if self._reading.max_bytes is not None else Pace()
+
+        def end(name: str, source: Source) -> Offset:
+            start = before.sources[name]
+            streams = (progress.source_id for progress in source.progress(start))
+            return source.latest(start, line_bound(pace, streams, lines, self._reading.max_bytes))
+
+        ends, away = self._ask(end, configured)
         begins, absent = self._ask(lambda name, source: source.initial(), added)
         jump = self._clock.check() if self._live else None
         now_s, bound_s = int(self._clock.now().timestamp()), self._reading.stalled_after_s or 0.0

@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
@@ -40,6 +40,7 @@ from engine.spark.executors import ExecutorWatch
 from engine.spark.failures import cannot_write, job_error, transient_cause
 from engine.spark.fence import QUERY, Fence, fenced
 from engine.spark.overdue import BatchActivity, check_overdue
+from engine.spark.pace import PaceFile
 from engine.spark.plans import done, forget_plan, query_id
 from engine.spark.rows import SCHEMA, BatchRow, InputLoss, InputNotice, received
 from engine.spark.slices import Scanned
@@ -109,6 +110,7 @@ class Job(Struct, frozen=True):
         bounded: read the present input, take open events as complete, and end; otherwise run until `stop` is set.
         trigger_s: the time between two batches of an unbounded run.
         max_lines: the most lines that each source gives to one batch; None for no bound.
+        max_bytes: the same in bytes, about.
         parallelism: the number of tasks that read.
         stalled_after_s: how long a source may be unreadable before that is an incident.
         overdue_after_s: how long a batch may run before the operator is warned.
@@ -128,6 +130,7 @@ class Job(Struct, frozen=True):
     bounded: bool
     trigger_s: float = 1.0
     max_lines: int | None = None
+    max_bytes: int | None = None
     parallelism: int = 1
     stalled_after_s: float = STALLED_AFTER_S
     overdue_after_s: float = OVERDUE_AFTER_S
@@ -234,19 +237,19 @@ def _run_query(job: Job, spark: SparkSession, batches: _BatchWriter, fence: Fenc
     """
     from engine.spark.query_activity import QueryActivity  # noqa: PLC0415  (needs pyspark)
 
-    activity = QueryActivity(spark, done(job.query_files))
     try:
-        query = _start_query(job, spark, batches)
-        watch = _QueryWatch(job, spark, query, activity)
-        while not query.awaitTermination(POLL_S):
-            if (error := _fence_error(fence) or watch.look()) is not None:
-                job.stop.set()  # ends a wait inside a batch
-                query.stop()
-                raise error
-            plan = None if job.stop.is_set() else job.renewed()
-            if plan is not None or job.stop.is_set():
-                query.stop()
-                return plan
+        with closing(QueryActivity(spark, done(job.query_files))) as activity:
+            query = _start_query(job, spark, batches)
+            watch = _QueryWatch(job, spark, query, activity)
+            while not query.awaitTermination(POLL_S):
+                if (error := _fence_error(fence) or watch.look()) is not None:
+                    job.stop.set()  # ends a wait inside a batch
+                    query.stop()
+                    raise error
+                plan = None if job.stop.is_set() else job.renewed()
+                if plan is not None or job.stop.is_set():
+                    query.stop()
+                    return plan
     except TocsinError:
         raise
     except Exception as error:
@@ -259,8 +262,6 @@ def _run_query(job: Job, spark: SparkSession, batches: _BatchWriter, fence: Fenc
         if (why := transient_cause(str(error), job.bounded)) is not None:
             raise _TransientError(why) from error
         raise job_error(str(error), job.checkpoint, log_of(job.checkpoint)) from error
-    finally:
-        activity.close()
     return None
 
 
@@ -322,7 +323,7 @@ def _input(job: Job, spark: SparkSession, plan: str, on_cluster: bool, mark: Sha
     spark.dataSource.register(datasource.SourceStream)
     stalled_after_s = None if job.bounded else job.stalled_after_s
     reading = datasource.ReadSettings(
-        plan, job.parallelism, job.max_lines, stalled_after_s, job.audited, on_cluster, __version__, mark
+        plan, job.parallelism, job.max_lines, stalled_after_s, job.audited, on_cluster, __version__, mark, job.max_bytes
     )
     options = datasource.source_options(job.sources, reading)
     return spark.readStream.format(datasource.SOURCE_FORMAT).options(**options).load()
@@ -373,12 +374,14 @@ class _BatchWriter:
         self._pruned_at_s = float("-inf")
         self._clock = SteadyClock()
         self._audit = AuditReport()
+        self._pace = PaceFile(job.max_bytes is not None)
         self._dead_letters = DeadLetterFile(
             job.plan, job.checkpoint, min((source.scope for source in job.sources), default="default")
         )
 
     def take(self, frame: DataFrame, batch: int) -> None:
         items = [received(row.kind, row.body) for row in frame.collect()]
+        self._pace.take(items)
         try:
             self._fence.check()
             self._job.on_batch(self._retry_while_away(batch, lambda: self._put(items, batch)))

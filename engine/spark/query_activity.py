@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -25,8 +26,9 @@ class QueryActivity(StreamingQueryListener):  # type: ignore[misc]
         spark.streams.addListener(self)
 
     def close(self) -> None:
-        """End listening."""
-        self._spark.streams.removeListener(self)
+        """End listening. The JVM may have ended already, by a signal to the process group."""
+        with suppress(Exception):  # py4j raises errors of any kind then
+            self._spark.streams.removeListener(self)
 
     def triggers_s(self, query: StreamingQuery) -> Iterator[float]:
         """Yield the durations of the triggers with a batch that have ended since the last call, in seconds."""

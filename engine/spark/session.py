@@ -132,8 +132,15 @@ def _session(settings: SparkSettings, log: Path | None, folder: Path) -> SparkSe
         _end(gateway)
         if settings.is_local:
             raise
-        why = str(error).strip().rpartition(": ")[2].partition("\n")[0]
-        raise TocsinError(f"Spark cannot be started at {without_user(settings.master)}: {why}") from error
+        raise TocsinError(_start_failure(without_user(settings.master), error, log)) from error
+
+
+def _start_failure(master: str, error: Exception, log: Path | None) -> str:
+    """Return a sentence about a start that failed at the master of a cluster."""
+    cause = getattr(error, "java_exception", None)
+    why = str(error if cause is None else cause.toString()).strip().partition("\n")[0]
+    seen = f" (see {log})" if log is not None and not is_submitted() else ""
+    return f"Spark cannot be started at {master}: {why}; is the master there, and does it know the same secret?{seen}"
 
 
 def _submitted_settings() -> Mapping[str, str]:

@@ -13,7 +13,7 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from tests.bench import hostile, indexed, job, latency, matrix, scan, shipped, state, stored
+from tests.bench import clustered, hostile, indexed, job, latency, matrix, scan, shipped, state, stored
 from tests.bench.machine import commit, load, machine, say
 from tests.servers.broker import brokers
 from tests.servers.jars import kafka_jars
@@ -27,9 +27,13 @@ ALONE = {
     "elasticsearch": indexed.measure,
     "hostile": lambda folder: hostile.measure(),
 }
-ON_KAFKA = {"matrix": matrix.measure, "job": job.measure, "shipped": shipped.measure, "latency": latency.measure} | {
-    f"latency-{rate}": partial(latency.measure, rate=rate) for rate in latency.RATES[1:]
-}
+ON_KAFKA = {
+    "matrix": matrix.measure,
+    "job": job.measure,
+    "shipped": shipped.measure,
+    "clustered": clustered.measure,
+    "latency": latency.measure,
+} | {f"latency-{rate}": partial(latency.measure, rate=rate) for rate in latency.RATES[1:]}
 USUAL = ("scan", "job", "latency")
 
 

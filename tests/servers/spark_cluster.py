@@ -79,7 +79,7 @@ class SparkCluster:
 
     def executors(self) -> list[int]:
         """Return the processes of all executors at its workers."""
-        return [pid for process in self.workers if process is not None for pid in _executors_below(process.pid)]
+        return [pid for process in self.workers if process is not None for pid in _executors_of(process.pid)]
 
     def kill_executor(self) -> None:
         """End an executor as `kill -9` does."""
@@ -152,11 +152,10 @@ def until(holds: Callable[[], bool], what: str, within_s: float = WITHIN_S) -> N
         time.sleep(0.1)
 
 
-def _executors_below(pid: int) -> Iterator[int]:
-    """Yield the executors among the descendants of a process."""
-    with suppress(OSError):  # it has ended
-        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-            with suppress(OSError):
-                if EXECUTOR in Path(f"/proc/{child}/cmdline").read_text():
-                    yield int(child)
-            yield from _executors_below(int(child))
+def _executors_of(worker: int) -> Iterator[int]:
+    """Yield the executors that a worker has started."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, IndexError):  # it has ended
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == worker and EXECUTOR in (entry / "cmdline").read_text():
+                yield int(entry.name)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.cli.checking.outcomes import CheckedItem, CheckOutcome, of_inspection
+from engine.cli.spark_start import resources_of
 from engine.config import Secret, Settings
 from engine.errors import FenceError, ListenError, RuntimeMissing, StoreError, UsageError
 from engine.spark.fence import refuse_lost_store
 from engine.spark.session import check_runtime
+from engine.spark.spark_settings import spark_settings, without_user
 from engine.store.probing import inspected_store, unwritable
 
 
@@ -19,6 +21,7 @@ def checked_places(settings: Settings) -> Iterator[CheckedItem]:
     yield from _sign_in(settings)
     yield from _monitoring(settings)
     yield _runtime()
+    yield from _spark(settings)
 
 
 def _storage(settings: Settings) -> Iterator[CheckedItem]:
@@ -92,6 +95,21 @@ def _monitoring(settings: Settings) -> Iterator[CheckedItem]:
         yield CheckedItem("metrics", name, outcome, str(error))
     else:
         yield CheckedItem("metrics", name, CheckOutcome.OK, "can be listened on")
+
+
+def _spark(settings: Settings) -> Iterator[CheckedItem]:
+    """Yield the outcome for the master of a cluster and the settings of Spark; nothing without them."""
+    if settings.master is None and not settings.conf:
+        return
+    try:
+        decided = spark_settings(resources_of(settings), settings.checkpoint)
+    except UsageError as error:
+        yield CheckedItem("spark", "conf", CheckOutcome.WRONG, str(error))
+        return
+    name = without_user(decided.master)
+    yield from (CheckedItem("spark", name, CheckOutcome.WARNING, sentence) for sentence in decided.sentences)
+    if not decided.sentences:
+        yield CheckedItem("spark", name, CheckOutcome.OK, "its settings can be used; the master was not asked")
 
 
 def _runtime() -> CheckedItem:

@@ -208,6 +208,7 @@ def _job(
         bounded=once,
         trigger_s=settings.trigger_s,
         max_lines=settings.batch_lines,
+        max_bytes=settings.batch_bytes,
         audited=settings.audited,
         retention_s=settings.retention_s,
         on_batch=lambda report: _report(report, notifier, monitoring),

@@ -17,6 +17,7 @@ def test_files_are_written_read_listed_and_removed_below_a_folder(tmp_path: Path
     query = files.within("query")
     query.write("offsets/7", "seven")
     assert (query.text("offsets/7"), files.text("query/offsets/7"), query.names("offsets")) == ("seven", "seven", ["7"])
+    assert query.text("offsets/7/8") is None
     query.remove("offsets/7")
     query.remove("offsets/7")
     assert query.text("offsets/7") is None

@@ -36,3 +36,21 @@ def test_a_checkpoint_that_cannot_be_written_fails(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     outcome, sentence = checked(tmp_path, "spark: {checkpoint: file/below}")["checkpoint"]
     assert (outcome, "is no folder" in sentence) == (CheckOutcome.FAILED, True)
+
+
+def test_a_checkpoint_that_only_spark_can_reach_is_not_looked_at(tmp_path: Path) -> None:
+    outcome, sentence = checked(tmp_path, "spark: {checkpoint: 'hdfs://namenode/tocsin'}")["checkpoint"]
+    assert (outcome, sentence) == (CheckOutcome.WARNING, "not looked at: only Spark can reach it")
+
+
+def test_settings_of_spark_without_effect_and_secrets_that_are_not_there_are_told(tmp_path: Path) -> None:
+    assert "spark" not in checked(tmp_path, "")
+    outcome, sentence = checked(tmp_path, "spark: {conf: {spark.sql.shuffle.partitions: 9}}")["spark"]
+    assert (outcome, sentence.partition(":")[0]) == (
+        CheckOutcome.WARNING,
+        "the setting spark.sql.shuffle.partitions of Spark is 1",
+    )
+    outcome, sentence = checked(tmp_path, "spark: {conf: {spark.authenticate.secret: 'file:none'}}")["spark"]
+    assert (outcome, "the file cannot be read" in sentence) == (CheckOutcome.WRONG, True)
+    outcome, _ = checked(tmp_path, "spark: {master: 'k8s://https://api:6443'}")["spark"]
+    assert outcome is CheckOutcome.OK
