@@ -14,7 +14,7 @@ from rich.text import Text
 
 from connectors.files import STDIN, find
 from engine.cli.exits import INTERRUPTED
-from engine.cli.following import LOOK_S, FollowedChange, FollowedLook, Follower
+from engine.cli.following import LOOK_S, FollowedChange, FollowedLook, LogFollower
 from engine.cli.output import count
 from engine.cli.report import entity, render_incident
 from engine.cli.signals import stopping_on_interrupt
@@ -41,7 +41,7 @@ def follow_files(paths: Sequence[str], labels: Labels, plan: Plan, zone: ZoneInf
     listing = find(paths)
     if not listing.files and listing.errors:
         raise SourceMissing("; ".join(map(str, listing.errors)))
-    follower, stop = Follower(paths, labels, plan), threading.Event()
+    follower, stop = LogFollower(paths, labels, plan), threading.Event()
     printing = _FollowPrinter(zone, as_json)
     with stopping_on_interrupt(stop.set):
         while not stop.is_set():
@@ -76,7 +76,7 @@ class _FollowPrinter:
             self._alive_s = now_s
             _say(f"following; the last line came {lasting(timedelta(seconds=now_s - self._heard_s))} ago")
 
-    def end(self, follower: Follower) -> None:
+    def end(self, follower: LogFollower) -> None:
         """Print what was found until the end."""
         lasted = lasting(timedelta(seconds=time.monotonic() - self._started_s))
         found = follower.incidents

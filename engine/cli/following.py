@@ -55,7 +55,7 @@ class FollowedLook(Struct, frozen=True):
     sentences: tuple[str, ...] = ()
 
 
-class Follower:
+class LogFollower:
     """Files that are followed, and the incidents in them. Used by one thread.
 
     Args:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli.following import FollowedChange, Follower
+from engine.cli.following import FollowedChange, LogFollower
 from engine.cli.rulebook import open_rulebook
 from engine.model.notifications import Reason
 
@@ -38,7 +38,7 @@ class Tail:
         (rules / "greeted.yml").write_text(RULE)
         self.log, self.now = folder / "server.log", START
         self.log.write_text("")
-        self.follower = Follower([str(self.log)], {"cluster": "default"}, open_rulebook([rules]).plan, lambda: self.now)
+        self.follower = LogFollower([str(self.log)], {"cluster": "default"}, open_rulebook([rules]).plan, lambda: self.now)
 
     def write(self, *texts: str) -> None:
         with self.log.open("a") as log:
