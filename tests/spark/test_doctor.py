@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
+import pytest
+
+from engine.cli.main import main
 from engine.store import Store
-from tests.spark.test_run import ENVIRONMENT, WITHIN_S, tocsin, wait
+from tests.spark.test_run import WITHIN_S, tocsin, wait
 
 CONFIG = """\
 sources:
@@ -26,20 +27,22 @@ spark: {trigger: 200ms}
 """
 
 
-def command(*arguments: object) -> tuple[int, str]:
-    """Run a command of tocsin to its end; return its exit code and what it printed."""
-    call = [sys.executable, "-m", "engine.cli.main", *map(str, arguments)]
-    done = subprocess.run(call, capture_output=True, text=True, timeout=WITHIN_S, env=ENVIRONMENT, check=False)
-    assert "Traceback" not in done.stderr
-    return done.returncode, done.stdout + done.stderr
+Command = Callable[..., tuple[int, str]]
 
 
-def report(*arguments: object) -> tuple[int, Any]:
-    code, text = command(*arguments, "--format", "json")
-    return code, json.loads(text)
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Command:
+    def run(*arguments: object) -> tuple[int, str]:
+        """Run a command of tocsin in this process; return its exit code and what it printed."""
+        code = main([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return code, out + err
+
+    return run
 
 
-def test_a_run_is_looked_at_and_proved_and_nobody_else_is_told(tmp_path: Path) -> None:
+def test_a_run_is_looked_at_and_proved_and_nobody_else_is_told(tmp_path: Path, command: Command) -> None:
     logs, config, path = tmp_path / "logs", tmp_path / "tocsin.yml", tmp_path / "state.db"
     logs.mkdir()
     (logs / "server.log").write_text("[2022-10-05 12:00:00,000] INFO hello (kafka.server.KafkaServer)\n")
@@ -51,7 +54,8 @@ def test_a_run_is_looked_at_and_proved_and_nobody_else_is_told(tmp_path: Path) -
         code, text = command("doctor", "-c", config)
         assert (code, "all is well" in text) == (0, True), text
         assert f"process {process.pid}: tocsin " in text
-        code, proved = report("prove", "-c", config, "--receiver", "screen")
+        code, text = command("prove", "-c", config, "--receiver", "screen", "--format", "json")
+        proved = json.loads(text)
         assert (code, proved["stopped"]) == (0, None), proved
         assert [stage["name"] for stage in proved["stages"]] == ["put", "judged", "told", "resolved"]
         assert command("prove", "-c", config, "--quiet") == (0, "")
