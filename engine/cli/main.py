@@ -23,6 +23,7 @@ from typer.main import get_command as build_command
 from engine import __version__
 from engine.cli import commands, streams
 from engine.cli.exits import BAD_REQUEST, FAILURE, INTERRUPTED, NOTHING_FOUND, READER_GONE
+from engine.cli.own_log import report_defect, report_failure
 from engine.errors import ConfigError, DiagnosticsError, RulesError, RuntimeMissing, TocsinError, UsageError
 
 WEB_PACKAGES = ("argon2", "itsdangerous", "starlette", "uvicorn")  # the packages that only the extra `web` installs
@@ -158,11 +159,12 @@ def _run_guarded(arguments: Sequence[str] | None) -> int:
         print(f"tocsin: cannot write output: {error.strerror}", file=sys.stderr)
         return FAILURE
     except TocsinError as error:
-        print(explanation(error), file=sys.stderr)
+        report_failure(error, explanation(error))
         return exit_code(error)
     except Exception:
-        traceback.print_exc()
-        print("tocsin: this is a defect of tocsin itself; please report it with the lines above", file=sys.stderr)
+        report_defect(
+            traceback.format_exc(), "tocsin: this is a defect of tocsin itself; please report it with the lines above"
+        )
         return FAILURE
 
 

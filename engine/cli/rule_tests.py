@@ -14,7 +14,7 @@ from pathlib import PurePath
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.cli.timeline_tests import timeline_problems
+from engine.cli.timeline_tests import timeline_lines, timeline_problems
 from engine.dsl.rule_test import RuleTest
 from engine.identity_cache import cached_by_identity
 from engine.incident import MemoryLedger
@@ -156,8 +156,11 @@ def _without_causes(rule: Rule, tested: str) -> Rule:
     return replace(rule, continues=(), explains=rule.explains if rule.id == tested else ())
 
 
-def _input(test: RuleTest) -> Iterator[RawLine | Progress]:
-    """Yield the lines of every log of the test, one source after the other, each followed by its final progress."""
+def lines_of(test: RuleTest) -> Iterator[RawLine | Progress]:
+    """Yield the lines of every log of the test, one source after the other, each followed by its final progress; of a timeline
+    the lines of its steps."""
+    if test.timeline:
+        yield from timeline_lines(test)
     for name, text in test.logs.items():
         offset = 0
         for number, line in enumerate(text.encode().splitlines(), 1):
@@ -168,7 +171,7 @@ def _input(test: RuleTest) -> Iterator[RawLine | Progress]:
 
 def events(test: RuleTest, plan: Plan) -> Iterator[LogEvent]:
     """Yield the events in the logs of `test`, decoded by the formats of `plan`."""
-    read = decode(assemble(unwrap(_input(test), plan.formats), plan.formats), plan.formats)
+    read = decode(assemble(unwrap(lines_of(test), plan.formats), plan.formats), plan.formats)
     return (event for event in read if isinstance(event, LogEvent))
 
 
@@ -183,7 +186,7 @@ def _replay(test: RuleTest, plan: Plan) -> _TestResult:
     def observe(_: LogEvent, event_matches: list[Match]) -> None:
         matches.extend(match for match in event_matches if match.rule_id == test.rule_id)
 
-    for incident in replay(_input(test), plan, ledger, observe):
+    for incident in replay(lines_of(test), plan, ledger, observe):
         final[incident.id] = incident
     scope = test.labels.get("cluster", "default")
     alerts = [alert for key, alerts in ledger.alerts(scope).items() if key[1] == test.rule_id for alert in alerts]

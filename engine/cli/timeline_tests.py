@@ -84,7 +84,7 @@ class _TimelineRun:
     def _items(self, steps: Iterable[TimelineStep], at_s: float) -> Items:
         """Return the matches and spans of the lines of `steps`, followed by spans or progress that move the watermark to
         `at_s`."""
-        lines = [line for step in steps if not step.expects for line in self._lines(step)]
+        lines = [line for step in steps if not step.expects for line in _lines(self._test, step)]
         progress = [
             Progress(name, 1, 1, True, closed=self._by_clock) for name in dict.fromkeys(line.source_id for line in lines)
         ]
@@ -94,11 +94,19 @@ class _TimelineRun:
         clock = [ActivitySpan("clock", reached_at, reached_at, {"cluster": self._scope})] if self._by_clock else []
         return [*observed, *clock, *progress]
 
-    def _lines(self, step: TimelineStep) -> Iterator[RawLine]:
-        at = BEGIN + timedelta(seconds=step.at_s)
-        number = self._test.timeline.index(step)
-        for position, text in enumerate(_stamped(step.log, at).split("\n")):
-            yield RawLine(step.source, number * 1000 + position, text.encode(), number + 1, at, self._test.labels)
+
+def timeline_lines(test: RuleTest) -> Iterator[RawLine]:
+    """Yield the lines of all steps of a timeline, in order of the steps."""
+    for step in test.timeline:
+        if not step.expects:
+            yield from _lines(test, step)
+
+
+def _lines(test: RuleTest, step: TimelineStep) -> Iterator[RawLine]:
+    at = BEGIN + timedelta(seconds=step.at_s)
+    number = test.timeline.index(step)
+    for position, text in enumerate(_stamped(step.log, at).split("\n")):
+        yield RawLine(step.source, number * 1000 + position, text.encode(), number + 1, at, test.labels)
 
 
 def _stamped(log: str, at: datetime) -> str:

@@ -28,6 +28,7 @@ from engine.deliver.planning import WAITING, Policy, plan_delivery
 from engine.deliver.storms import Storms
 from engine.model.incidents import Incident
 from engine.model.notifications import Delivery, DeliveryState, IncidentChange, NotificationLog
+from engine.model.proofs import PROOF_RULE
 from engine.model.routes import Silence
 from engine.route import Candidate, holds, is_storm, recorded_changes, routing_labels
 from engine.store import Store
@@ -71,7 +72,7 @@ class Planner:
 
     def step(self, now: datetime) -> None:
         """Bring the outbox up to date. Raises StoreError; the next step does the rest."""
-        self._take_changes()
+        self._take_changes(now)
         self._take_silences(now)
         if self._replan_all:
             self._replan_all = False
@@ -148,13 +149,15 @@ class Planner:
                 return id_
         return None
 
-    def _take_changes(self) -> None:
+    def _take_changes(self, now: datetime) -> None:
         mark, incidents = self._store.changed_since(self._mark)
         act_mark, acted_on = self._store.acts().changed_since(self._act_mark)
         self._mark, self._act_mark = mark, act_mark
         if incidents and (explained := self._store.explained_rules()) is not None:
             self.policy = replace(self.policy, explained=explained)
         incidents = (*incidents, *acted_on)
+        if any(incident.rule == PROOF_RULE for incident in incidents):
+            self.policy = replace(self.policy, proofs=self._store.proofs().receivers(now))
         for incident in incidents:
             self._incidents[incident.id] = incident
             if incident.merged_into:

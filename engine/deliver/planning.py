@@ -13,6 +13,7 @@ from engine.model.incidents import Incident
 from engine.model.links import NO_LINKS, LinkTargets
 from engine.model.notifications import Delivery, DeliveryState, NotificationLog, Reason
 from engine.model.phrases import lasting, moment
+from engine.model.proofs import PROOF_LABEL, PROOF_RULE
 from engine.model.routes import Route, Silence, Timings
 from engine.model.words import ENGLISH, Words
 from engine.route import (
@@ -46,7 +47,8 @@ class Policy(Struct, frozen=True):
     targets of links in messages. `max_age_s`: an incident that is older when first seen is notified in a digest only; 0: no
     limit. `fallbacks`: receiver -> the one that is notified when it refuses, without circles. `records`: receivers that keep a
     record of every incident. `gatherers`: receivers to which a storm, more than `storm_size` new incidents (0: no limit), is
-    one message. `words`: of the receivers that do not get English.
+    one message. `words`: of the receivers that do not get English. `proofs`: the receiver of each proof that goes on, by its
+    nonce, as the store has them.
     """
 
     tree: Route
@@ -60,6 +62,7 @@ class Policy(Struct, frozen=True):
     gatherers: frozenset[str] = field(default_factory=frozenset)
     storm_size: int = 0
     words: Mapping[str, Words] = field(default_factory=dict)
+    proofs: Mapping[str, str] = field(default_factory=dict)
 
     def words_of(self, receiver: str) -> Words:
         """Return the words of a receiver in its language."""
@@ -70,7 +73,9 @@ class Policy(Struct, frozen=True):
     ) -> tuple[Target, ...]:
         """Return the targets of `incident`, each receiver once: those that it is routed to, those that keep a record, the
         fallbacks of those for which `refuses` is true, and those in `notified`, which had a notification of it or of an
-        incident merged into it."""
+        incident merged into it. A proof has the receiver that was asked for it, or none, whatever routes say."""
+        if incident.rule == PROOF_RULE:
+            return self._proof_targets(incident)
         routed = {target.receiver: target for target in route(routing_labels(incident), self.tree)}
         routed |= {name: Target(name, self.tree.timings) for name in sorted(self.records)}
         for target in list(routed.values()):
@@ -78,6 +83,10 @@ class Policy(Struct, frozen=True):
                 routed.setdefault(name, replace(target, receiver=name, instead_of=target.receiver))
         others = (Target(name, self.tree.timings) for name in sorted(set(notified) - routed.keys()))
         return (*routed.values(), *others)
+
+    def _proof_targets(self, incident: Incident) -> tuple[Target, ...]:
+        receiver = self.proofs.get(incident.labels.get(PROOF_LABEL, ""))
+        return () if receiver is None else (Target(receiver, Timings(0.0, 0.0, 0.0)),)
 
     def _instead_of(self, receiver: str, refuses: Callable[[str], bool]) -> Iterator[str]:
         while refuses(receiver) and receiver in self.fallbacks:

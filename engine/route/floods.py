@@ -10,6 +10,7 @@ from msgspec import Struct
 from engine.model.incidents import Incident, Symptom
 from engine.model.notifications import FLOOD_RULE, STORM_PREFIX, Delivery, Reason
 from engine.model.phrases import named
+from engine.model.proofs import PROOF_RULE
 from engine.model.rules import SEVERITIES
 from engine.model.words import worded
 from engine.route.summary import number_of_incidents, summary_incident
@@ -48,7 +49,7 @@ def overflow(due: Sequence[Candidate], recent: int) -> list[Candidate]:
     urgent of the others beyond LONGEST_QUEUE. An incident that has, or may have, a message of its own is never chosen, as
     that message must be updated.
     """
-    foldable = sorted((candidate for candidate in due if _is_foldable(candidate.entry)), key=urgency)
+    foldable = sorted((candidate for candidate in due if _is_foldable(candidate)), key=urgency)
     minor = [candidate for candidate in foldable if is_minor(candidate.incident)]
     digested = minor if len(minor) + recent > SINGLES else []
     remaining = [candidate for candidate in foldable if not (digested and is_minor(candidate.incident))]
@@ -71,9 +72,11 @@ def flood_digest(id: str, members: Sequence[Incident]) -> Incident:
     )
 
 
-def _is_foldable(entry: Delivery) -> bool:
+def _is_foldable(candidate: Candidate) -> bool:
+    entry = candidate.entry
     return (
-        not entry.marks
+        candidate.incident.rule != PROOF_RULE
+        and not entry.marks
         and entry.unsure_since is None
         and entry.reason not in (Reason.BACKFILL, Reason.DIGEST)
         and not entry.incident.startswith(STORM_PREFIX)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from engine.model.incidents import Incident, Symptom
 from engine.model.notifications import STORM_PREFIX, STORM_RULE, Delivery, NotificationLog, Reason
+from engine.model.proofs import PROOF_RULE
 from engine.model.routes import Timings
 from engine.model.rules import SEVERITIES
 from engine.model.words import worded
@@ -57,7 +58,7 @@ def storming(
     What got worse or was reopened becomes part of a storm only when it is that many. An incident that has, or may have, a
     message of its own to be edited is never chosen.
     """
-    remaining = [candidate for candidate in waiting if _is_foldable(candidate.entry)]
+    remaining = [candidate for candidate in waiting if _is_foldable(candidate.entry) and candidate.incident.rule != PROOF_RULE]
     chosen: dict[str, list[Candidate]] = {}
     for level in (0, 1):
         groups: defaultdict[str, list[Candidate]] = defaultdict(list)

@@ -37,6 +37,7 @@ from engine.store.ledger import StoreLedger
 from engine.store.migrations import bring_up_to_date, is_up_to_date
 from engine.store.outbox import Outbox
 from engine.store.past import past_of
+from engine.store.proofs import Proofs
 from engine.store.retention import prune
 from engine.store.search import count_by_state_and_severity, find, going_on, values_by_facet
 from engine.store.stats import rule_stats
@@ -342,6 +343,10 @@ class Store:
     def acts(self) -> Acts:
         """Return what people did about the incidents of this store."""
         return Acts(self._reading, self._begin)
+
+    def proofs(self) -> Proofs:
+        """Return the proofs that were begun."""
+        return Proofs(self._reading, self._begin)
 
     def statuses(self) -> Statuses:
         """Return what the parts of a run store about themselves."""

@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, Message
 
 from connectors.kafka import cluster, open_source, reading
 from connectors.kafka.offsets import RECORD_POSITIONS, LostOffsets, OffsetRange
+from connectors.kafka.proving import put_line
 from connectors.kafka.reading import RangeReader
 from connectors.kafka.source import KafkaSource
 from engine.errors import SourceAway, SourceError, SourceMissing
@@ -45,6 +46,13 @@ def test_all_partitions_are_read_once_in_order_in_batches_of_any_size(topics: To
         assert all(progress.caught_up for progress in reader.source.progress(reader.at))
         offsets = [line.offset for line in reader.raw() if line.source_id == f"{topic}-1"]
         assert offsets == [n * RECORD_POSITIONS for n in range(100)]
+
+
+def test_a_line_that_proves_the_way_is_read_from_the_stream_that_it_was_put_into(topics: Topics, source: Open) -> None:
+    topic = topics.make(partitions=3)
+    reader = Reader(source(topic))
+    stream = put_line(topics.address, {"fetch.max.bytes": "1000000"}, topic, '{"message": "one"}')
+    assert reader.drain().lines() == [(stream, '{"message": "one"}')]
 
 
 def test_the_consumer_stays_and_hands_out_what_it_fetched_ahead(topics: Topics, source: Open) -> None:

@@ -10,17 +10,20 @@ import re2
 from msgspec import Struct
 from msgspec.structs import replace
 
+from engine.cli.authoring.windows_view import CountedOccurrence, correlation_lines, occurrences_of
 from engine.cli.intake import Intake
-from engine.cli.rule_tests import narrow_plan
+from engine.cli.rule_tests import lines_of, narrow_plan
 from engine.codec import plain
 from engine.dsl.patterns import HOLE, compile_pattern
+from engine.dsl.rule_test import RuleTest
 from engine.errors import UsageError
 from engine.incident import MemoryLedger
 from engine.match.checks import Captures, all_of, compile_check
 from engine.match.fields import Fields
 from engine.match.redact import redactor_of
 from engine.model.expressions import UNKNOWN, Binary, Call, Expression, Literal, NameExpression, Unary, evaluate, names
-from engine.model.matches import Value
+from engine.model.incidents import Alert
+from engine.model.matches import Match, Value
 from engine.model.phrases import moment, named
 from engine.model.records import LogEvent, Progress, RawLine
 from engine.model.redaction import Redaction
@@ -29,6 +32,7 @@ from engine.parse import assemble, decode, unwrap
 from engine.pipeline import replay
 
 _SHOWN = 100  # characters that are printed of a text
+_MISSED_SHOWN = 4  # items that do not hold, of an event
 _MIN_NEARNESS = 0.25  # of an event that is printed though the rule does not fire on it
 _NUMBER = re.compile(r"\d+")
 
@@ -231,12 +235,14 @@ class Explanation(Struct, frozen=True):
     Attributes:
         views: by rule id the results on each event: of the rule itself, or of the signatures that a correlation uses.
         alerts: a line for each alert of a correlation.
+        windows: of a correlation lines on what it counts, the nearest windows, and what was missing there.
     """
 
     rule: str
     views: Mapping[str, tuple[EventView, ...]]
     alerts: tuple[str, ...] = ()
     is_correlation: bool = False
+    windows: tuple[str, ...] = ()
 
     @property
     def fires(self) -> bool:
@@ -254,6 +260,7 @@ class Explanation(Struct, frozen=True):
         if self.is_correlation:
             yield f"{self.rule}: " + (f"{len(self.alerts)} of its alerts hold or held" if self.alerts else "it never holds")
             yield from (f"  {alert}" for alert in self.alerts[:limit])
+            yield from self.windows
 
     def as_json(self, limit: int) -> Mapping[str, Any]:
         """Return the explanation as a JSON value, with up to `limit` events a rule."""
@@ -265,7 +272,8 @@ class Explanation(Struct, frozen=True):
             }
             for id_, views in self.views.items()
         }
-        return {"rule": self.rule, "fires": self.fires, "rules": rules, "alerts": list(self.alerts)}
+        result = {"rule": self.rule, "fires": self.fires, "rules": rules, "alerts": list(self.alerts)}
+        return {**result, "windows": list(self.windows)} if self.is_correlation else result
 
 
 def explain(id_: str, plan: Plan, files: Sequence[str]) -> Explanation:
@@ -274,6 +282,11 @@ def explain(id_: str, plan: Plan, files: Sequence[str]) -> Explanation:
     lines = list(intake.lines())
     if not any(isinstance(line, RawLine) for line in lines):
         raise UsageError("; ".join(intake.notes) or "there is no line to explain the rule on")
+    return explained(id_, plan, lines)
+
+
+def explained(id_: str, plan: Plan, lines: Sequence[RawLine | Progress]) -> Explanation:
+    """Return the results of rule `id_` of `plan` on `lines`."""
     read = decode(assemble(unwrap(lines, plan.formats), plan.formats), plan.formats)
     events = [event for event in read if isinstance(event, LogEvent)]
     signatures = {signature.rule.id: signature for signature in plan.signatures}
@@ -283,18 +296,52 @@ def explain(id_: str, plan: Plan, files: Sequence[str]) -> Explanation:
     views = {
         signature.rule.id: tuple(judge_event(signature, event) for event in events) for signature in narrowed_plan.signatures
     }
-    return Explanation(id_, views, tuple(_alerts(id_, narrowed_plan, lines)), True)
+    replayed = _Replayed(narrowed_plan, lines)
+    windows = tuple(replayed.windows(id_))
+    return Explanation(id_, views, tuple(replayed.alert_lines(id_)), True, windows)
 
 
-def _alerts(id_: str, plan: Plan, lines: Sequence[RawLine | Progress]) -> Iterator[str]:
-    """Yield a line for each alert of the correlation `id_`, including pending ones."""
-    ledger = MemoryLedger()
-    for _ in replay(lines, plan, ledger):
-        pass
-    for scope in {line.labels.get("cluster", "default") for line in lines if isinstance(line, RawLine)}:
-        for key, alerts in ledger.alerts(scope).items():
-            if key[1] == id_:
-                yield from (f"{a.status} {named(a.labels)} since {moment(a.starts_at)}, count {a.count}" for a in alerts)
+def explained_test(test: RuleTest, plan: Plan) -> Explanation:
+    """Return the results of the rule of `test` on its logs, or on the lines of its timeline."""
+    return explained(test.rule_id, plan, list(lines_of(test)))
+
+
+class _Replayed:
+    """The matches and alerts of a plan on lines, pending alerts included."""
+
+    def __init__(self, plan: Plan, lines: Sequence[RawLine | Progress]) -> None:
+        self._plan, self._ledger = plan, MemoryLedger()
+        self._matches: list[Match] = []
+        for _ in replay(lines, plan, self._ledger, lambda _event, matches: self._matches.extend(matches)):
+            pass
+        self._scopes = sorted({line.labels.get("cluster", "default") for line in lines if isinstance(line, RawLine)})
+
+    def alert_lines(self, id_: str) -> Iterator[str]:
+        """Yield a line for each alert of the correlation `id_`."""
+        for a in self._alerts(id_):
+            yield f"{a.status} {named(a.labels)} since {moment(a.starts_at)}, count {a.count}"
+
+    def windows(self, id_: str) -> Iterator[str]:
+        """Yield lines on the windows of the correlation `id_`."""
+        correlation = next(each for each in self._plan.correlations if each.rule.id == id_)
+        counted = {*correlation.rules, *correlation.expect}
+        matches = [match for match in self._matches if match.rule_id in counted]
+        nested = [
+            CountedOccurrence(rule, alert.starts_at, dict(alert.labels))
+            for rule in sorted(counted & {each.rule.id for each in self._plan.correlations})
+            for alert in self._alerts(rule)
+        ]
+        occurrences = sorted([*occurrences_of(matches), *nested], key=lambda each: each.at)
+        condition = expression_text(correlation.condition) if correlation.condition is not None else ""
+        undated = sum(not match.dated for match in matches)
+        collapse_s = {signature.rule.id: signature.collapse_s for signature in self._plan.signatures}
+        yield from correlation_lines(correlation, condition, occurrences, undated, collapse_s)
+
+    def _alerts(self, id_: str) -> Iterator[Alert]:
+        for scope in self._scopes:
+            for key, alerts in self._ledger.alerts(scope).items():
+                if key[1] == id_:
+                    yield from alerts
 
 
 def _no_hits(shown: Sequence[EventView]) -> str:
@@ -304,10 +351,14 @@ def _no_hits(shown: Sequence[EventView]) -> str:
 def _view_lines(view: EventView) -> Iterator[str]:
     first = view.text.split("\n")
     yield f"{view.source}:{view.number}  {_shortened(first[0])}" + (f"  (+{len(first) - 1} lines)" if len(first) > 1 else "")
-    for item in view.items:
+    missed = [item for item in view.items if not item.holds]
+    nearest = sorted(missed, key=lambda item: -item.near)[:_MISSED_SHOWN]
+    for item in (item for item in view.items if item.holds or item in nearest):
         captures = ", ".join(f"{name}={value}" for name, value in item.captures.items())
         yield f"  {'yes' if item.holds else 'no ':3} {item.name}" + (f": {captures}" if captures else "")
         yield from (f"        {sentence}" for sentence in item.why)
+    if len(missed) > len(nearest):
+        yield f"  no  and {len(missed) - len(nearest)} more items, which are further from it"
     (whole, value), *parts = view.parts
     yield f"  condition  {whole}: {value}"
     items = {item.name for item in view.items}

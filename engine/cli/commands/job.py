@@ -8,6 +8,7 @@ import typer
 
 from engine.cli.commands.run import Beside, MasterOption, watch
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
+from engine.cli.own_log import LogFormat, LogFormatOption
 
 app = typer.Typer()
 
@@ -33,6 +34,7 @@ def job(
     once: Annotated[bool, typer.Option("--once", help="Read the present input, and end.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, print what would be read, and end.")] = False,
     master: MasterOption = None,
+    log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Run the job of `config`; the help text is HELP."""
     watch(config, once, dry_run, Beside(notifier=False, pages=False), master)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import typer
 
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
@@ -12,6 +10,7 @@ from engine.cli.inputs import checks
 from engine.cli.live_configuration import LiveNotifications, LiveReceivers
 from engine.cli.monitoring import Monitoring
 from engine.cli.notifying import build, running_notifier, show_notification
+from engine.cli.own_log import LogFormat, LogFormatOption, LogLevel, saying
 from engine.cli.receiving import open_receivers
 from engine.cli.signals import handle_signals
 from engine.config import load
@@ -21,6 +20,7 @@ from engine.store import Store
 from engine.store.outage import until_back
 
 app = typer.Typer()
+_say, _warn = saying("notify"), saying("notify", LogLevel.WARNING)
 
 LOOK_S = 0.5  # between two looks at the signals and at the configuration
 
@@ -39,7 +39,7 @@ Exit codes: 0 ended by Ctrl-C or SIGTERM, 2 usage or bad configuration, 3 failur
 
 
 @app.command(help=HELP)
-def notify(config: ConfigOption = DEFAULT_CONFIG) -> None:
+def notify(config: ConfigOption = DEFAULT_CONFIG, log_format: LogFormatOption = LogFormat.TEXT) -> None:
     """Send the notifications of `config`; the help text is HELP."""
     settings = load(config, checks())
     receivers = open_receivers(settings.receivers, _show)
@@ -53,7 +53,7 @@ def notify(config: ConfigOption = DEFAULT_CONFIG) -> None:
             raise
         _say(f"notifying {', '.join(receivers)} of the incidents of {settings.store}")
         monitoring.opened(store)
-        notifier = build(store, settings, receivers, _say, False, monitoring)
+        notifier = build(store, settings, receivers, _warn, False, monitoring)
         people = listening_to_people(settings, receivers, store, notifier.wake, _say)
         live = LiveNotifications(config, settings, LiveReceivers(settings, receivers, notifier, _show), _say, signals.reload)
         with people, running_notifier(notifier, _say):
@@ -65,7 +65,3 @@ def notify(config: ConfigOption = DEFAULT_CONFIG) -> None:
 
 def _show(notification: Notification) -> None:
     show_notification(notification, _say)
-
-
-def _say(sentence: str) -> None:
-    print(f"tocsin: {sentence}", file=sys.stderr, flush=True)

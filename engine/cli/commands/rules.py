@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +22,9 @@ from engine.errors import RuntimeMissing, UsageError
 from engine.model.diagnostics import Diagnostic, Level
 from engine.model.rules import Plan, Rule
 from engine.model.visible import visible
+
+if TYPE_CHECKING:
+    from engine.cli.rule_tests import Outcome
 
 HELP = """\
 List and show rules, check their files, run the tests they carry, and help to write them.
@@ -44,6 +47,8 @@ Examples:
 Exit codes: 0 nothing wrong, 1 warnings or failed tests (explain: the rule fires), 2 usage or bad rules.
 """
 
+
+EXPLAINED = 5  # failing tests that are explained
 
 app = typer.Typer(help=HELP, no_args_is_help=True)
 register(app)
@@ -121,14 +126,27 @@ def test_rules(
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Rules to test; all of them without.")] = None,
     rules: Folders = None,
     format: FormatOption = OutputFormat.TEXT,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on, and run the tests of a file again when it changes; Ctrl-C ends.")
+    ] = False,
 ) -> None:
-    """Run the tests of the rules and report expected and actual results."""
+    """Run the tests of the rules and report expected and actual results; of the first that fail also why the rule fires or
+    not."""
+    if watch:
+        from engine.cli.watched_tests import watch_tests  # noqa: PLC0415
+
+        raise typer.Exit(watch_tests(rule_paths(rules), lambda changed: _test(ids or (), rules, format, changed)))
+    raise typer.Exit(FOUND if _test(ids or (), rules, format) else NOTHING_FOUND)
+
+
+def _test(ids: Sequence[str], rules: Folders, format: OutputFormat, changed: Container[str] | None = None) -> Sequence[str]:
+    """Run the tests of the rules `ids`, of all without any; with `changed` only those of these files. Return the files with a
+    test that failed."""
     plan, tests = plan_of(rules), tests_of(rules)
-    for id in ids or ():
+    for id in ids:
         rule_of(plan, id)
-    selected = [test for id in (ids or sorted(tests)) for test in tests[id]]
-    failed = _run(selected, with_layouts(plan), format)
-    raise typer.Exit(FOUND if failed else NOTHING_FOUND)
+    selected = [test for id in (ids or sorted(tests)) for test in tests[id] if changed is None or test.path in changed]
+    return [outcome.test.path for outcome in _run(selected, with_layouts(plan), format)]
 
 
 def _row(rule: Rule, plan: Plan, tests: Tests) -> dict[str, Any]:
@@ -173,23 +191,26 @@ def _lint_exit(findings: Sequence[Diagnostic]) -> int:
     return FOUND if findings else NOTHING_FOUND
 
 
-def _run(tests: Sequence[RuleTest], plan: Plan, format: OutputFormat) -> int:
-    """Run `tests` and print the results; return how many failed."""
-    from engine.cli.rule_tests import difference, run_test  # noqa: PLC0415  (only this command needs the pipeline)
+def _run(tests: Sequence[RuleTest], plan: Plan, format: OutputFormat) -> Sequence[Outcome]:
+    """Run `tests` and print the results; return those that failed."""
+    from engine.cli.authoring.explaining import explained_test  # noqa: PLC0415  (only this command needs the pipeline)
+    from engine.cli.rule_tests import difference, run_test  # noqa: PLC0415
 
     outcomes = [run_test(test, plan) for test in _with_progress(tests)]
     failed = [outcome for outcome in outcomes if outcome.problems]
     if format is OutputFormat.JSON:
         print_json([_outcome_json(o.test, o.problems) for o in outcomes])
-        return len(failed)
-    for outcome in failed:
+        return failed
+    for number, outcome in enumerate(failed):
         print(f"FAILED {outcome.name}")
         for expected, got in outcome.problems:
             print(difference(expected, got))
+        if number < EXPLAINED:
+            print("\n".join(f"    {visible(line)}" for line in explained_test(outcome.test, plan).lines(1) if line))
         print()
     rules = len({test.rule_id for test in tests})
     print(f"{len(tests) - len(failed)} of {count(len(tests), 'test')} of {count(rules, 'rule')} passed")
-    return len(failed)
+    return failed
 
 
 def _outcome_json(test: RuleTest, problems: Iterable[tuple[str, str]]) -> dict[str, Any]:

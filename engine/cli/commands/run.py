@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
@@ -22,6 +21,7 @@ from engine.cli.live_configuration import LiveConfiguration, LiveReceivers
 from engine.cli.monitoring import Monitoring
 from engine.cli.notifying import build, drain, running_notifier, show_notification
 from engine.cli.output import count
+from engine.cli.own_log import IdleNotice, LogFormat, LogFormatOption, LogLevel, say, saying
 from engine.cli.receiving import open_receivers
 from engine.cli.resuming import ConfiguredSource, resumed
 from engine.cli.rulebook import configured_plan
@@ -42,6 +42,7 @@ from engine.store.file import files_of
 from engine.store.outage import until_back
 
 app = typer.Typer()
+_say, _warn = saying("run"), saying("run", LogLevel.WARNING)
 
 MasterOption = Annotated[
     str | None, typer.Option("--master", help="The master of a Spark cluster, instead of that of the configuration.")
@@ -79,6 +80,7 @@ def run(
     config: ConfigOption = DEFAULT_CONFIG,
     once: Annotated[bool, typer.Option("--once", help="Read the present input, notify, and end.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="The same as tocsin config check.")] = False,
+    log_format: LogFormatOption = LogFormat.TEXT,
     pages: Annotated[bool, typer.Option("--pages/--no-pages", help="Serve the pages if web.listen is set.")] = True,
     master: MasterOption = None,
 ) -> None:
@@ -151,7 +153,7 @@ def _run(
             monitoring.job_started()
             with suppress(StoreAway):  # it is printed in any case
                 fence.store.put_input_notes(_reading(sources))
-            notifier = build(store, settings, receivers, _say, once, monitoring) if beside.notifier else None
+            notifier = build(store, settings, receivers, _warn, once, monitoring) if beside.notifier else None
             job = _job(settings, plan, sources, once, signals, notifier, fence, monitoring)
             people: AbstractContextManager[None] = nullcontext()
             if not once:
@@ -200,6 +202,7 @@ def _job(
     fence: Fence,
     monitoring: Monitoring,
 ) -> Job:
+    idle = IdleNotice()
     return Job(
         sources=[spec for source in sources for spec in source.specs],
         plan=plan,
@@ -211,7 +214,7 @@ def _job(
         max_bytes=settings.batch_bytes,
         audited=settings.audited,
         retention_s=settings.retention_s,
-        on_batch=lambda report: _report(report, notifier, monitoring),
+        on_batch=lambda report: _report(report, notifier, monitoring, idle),
         on_trigger=monitoring.triggered,
         on_away=monitoring.job_works,
         stop=signals.stop,
@@ -264,20 +267,20 @@ def _configured(settings: Settings, sources: Sequence[SourceInput]) -> list[Conf
     return [ConfiguredSource(spec.name, setting.start is not None) for setting, source in pairs for spec in source.specs]
 
 
-def _report(report: BatchReport, notifier: NotifierStandby | None, monitoring: Monitoring) -> None:
+def _report(report: BatchReport, notifier: NotifierStandby | None, monitoring: Monitoring, idle: IdleNotice) -> None:
     """Print the messages and counts of a batch, count it, and wake the notifier when incidents changed."""
     monitoring.batch_reported(report)
     for sentence in report.messages:
-        _say(sentence)
+        _warn(sentence)
     if report.lines or report.incidents:
-        _say(f"batch {report.batch}: {count(report.lines, 'line')}, {count(report.incidents, 'incident')} new or changed")
+        sentence = f"batch {report.batch}: {count(report.lines, 'line')}, {count(report.incidents, 'incident')} new or changed"
+        fields = {"batch": report.batch, "lines": report.lines, "incidents": report.incidents}
+        say(sentence, "tocsin.run", fields=fields)
+    if report.is_stored and (sentence := idle.sentence(report.lines)):
+        _say(sentence)
     if report.incidents and notifier is not None:
         notifier.wake()
 
 
 def _show(notification: Notification) -> None:
     show_notification(notification, _say)
-
-
-def _say(sentence: str) -> None:
-    print(f"tocsin: {sentence}", file=sys.stderr, flush=True)

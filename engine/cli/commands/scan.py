@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
@@ -65,6 +65,7 @@ Examples:
   tocsin scan logs/ --html report.html
   tocsin scan logs/ --format markdown > incident.md
   tocsin scan server.log --stats --audit
+  tocsin scan --follow /var/log/kafka/server.log
 
 \b
 Exit codes: 0 nothing found in all of the input, 1 incidents found, 2 usage or
@@ -102,17 +103,21 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
     audit: Annotated[
         bool, typer.Option("--audit", help="Read some of the input by the reference too; report differences.")
     ] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on as tail -F does: tell incidents as they arise and end.")
+    ] = False,
 ) -> None:
     """Triage the logs at `paths`; the help text is HELP."""
     labels = _labels(label or ()) | {"timezone": _zone(tz)}
     book = open_rulebook(rules)
-    plan = with_roster(book.plan, roster)
-    if config is not None:
-        settings = _settings(config)
-        plan = replace(plan, redaction=settings.redaction, context={**plan.context, **settings.context})
-    given = {"bootstrap": bootstrap, "connect_url": connect_url}
-    plan = replace(plan, context={**plan.context, **{name: value for name, value in given.items() if value}})
+    plan = _plan(with_roster(book.plan, roster), config, {"bootstrap": bootstrap, "connect_url": connect_url})
+    if follow:
+        _refuse_beside_follow({"--since": since, "--until": until, "--html": html, "--stats": stats, "--audit": audit}, format)
     shown_zone = ZoneInfo(_zone(display_tz, "--display-tz") if display_tz else labels["timezone"])
+    if follow:
+        from engine.cli.follow_report import follow_files  # noqa: PLC0415  (loads the stages of the job)
+
+        raise typer.Exit(follow_files(paths, labels, plan, shown_zone, as_json=format is ScanFormat.JSON))
     window = window_of(since, until, ZoneInfo(labels["timezone"]), datetime.now(UTC))
     intake = Intake(paths, labels)
     answer = _judged(intake, plan, window, audit, one_cluster="cluster" in labels)
@@ -125,6 +130,21 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
         print(f"tocsin: {visible(sentence)}", file=sys.stderr)
     unshown = answer
     answer = answer if format is ScanFormat.JSON else _shown_in(answer, shown_zone)
+    _print_report(answer, format)
+    if html is not None:  # last: a page that cannot be written takes nothing from the report
+        _write_html(html, unshown, intake, plan)
+    raise typer.Exit(INTERRUPTED if intake.is_stopped else _exit_code(book, intake, answer))
+
+
+def _plan(plan: Plan, config: Path | None, given: Mapping[str, str]) -> Plan:
+    """Return `plan` with what a configuration says of redaction and clusters, and with the values `given` for commands."""
+    if config is not None:
+        settings = _settings(config)
+        plan = replace(plan, redaction=settings.redaction, context={**plan.context, **settings.context})
+    return replace(plan, context={**plan.context, **{name: value for name, value in given.items() if value}})
+
+
+def _print_report(answer: Triage, format: ScanFormat) -> None:
     if format is ScanFormat.JSON:
         print_json(document(answer))
     elif format is ScanFormat.MARKDOWN:
@@ -133,9 +153,6 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
         print(render_markdown(answer), end="")
     else:
         show(lambda width: render_triage(answer, width))
-    if html is not None:  # last: a page that cannot be written takes nothing from the report
-        _write_html(html, unshown, intake, plan)
-    raise typer.Exit(INTERRUPTED if intake.is_stopped else _exit_code(book, intake, answer))
 
 
 def _judged(intake: Intake, plan: Plan, window: TimeWindow, audit: bool, one_cluster: bool) -> Triage:
@@ -194,6 +211,14 @@ def _exit_code(book: Rulebook, intake: Intake, answer: Triage) -> int:
     if answer.incidents:
         return FOUND
     return FAILURE if answer.coverage.gaps else NOTHING_FOUND
+
+
+def _refuse_beside_follow(options: Mapping[str, object], format: ScanFormat) -> None:
+    """Raise UsageError for options that a scan without an end does not take."""
+    given = [name for name, value in options.items() if value]
+    given += ["--format markdown"] if format is ScanFormat.MARKDOWN else []
+    if given:
+        raise UsageError(f"--follow has no end, so it does not take {', '.join(given)}")
 
 
 def _labels(pairs: Sequence[str]) -> dict[str, str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.cli.entrance import entrance
+from engine.cli.own_log import LogFormat, LogFormatOption, saying
 from engine.cli.serving import pages_of
 from engine.cli.signals import handle_signals
 from engine.config import Settings, listen_address, load
@@ -18,6 +18,7 @@ from engine.store.outage import until_back
 from engine.web.server import listen_on, serve
 
 app = typer.Typer()
+_say = saying("serve")
 
 HELP = """\
 Serve the incidents that `tocsin run` keeps as pages: a list, and for each its cause, fix, proof and history. With web.auth
@@ -38,6 +39,7 @@ Exit codes: 0 ended by Ctrl-C or SIGTERM, 2 usage or bad configuration, 3 failur
 def run(
     config: ConfigOption = DEFAULT_CONFIG,
     listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where to listen, instead of web.listen.")] = "",
+    log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Serve the pages of `config`'s store; the help text is HELP."""
     settings = load(config)
@@ -65,10 +67,6 @@ def _opened(settings: Settings) -> Store | None:
             if signals.stop.is_set():
                 return None
             raise
-
-
-def _say(sentence: str) -> None:
-    print(f"tocsin: {sentence}", file=sys.stderr, flush=True)
 
 
 def _host_and_port(listen: str) -> tuple[str, int]:

@@ -306,7 +306,7 @@ def _rules(path: str, store: StoreFacts) -> VitalSign:
         VitalState.OFF,
         f"failed on some events: {errors}; {sentence}",
         "these rules have not judged those events",
-        f"tocsin quarantine -c {path} shows the errors; tocsin rules test --rule tries a rule",
+        f"tocsin quarantine -c {path} shows the errors; tocsin rules test ID tries a rule",
     )
 
 

@@ -168,3 +168,37 @@ def test_bad_rules_are_not_tested(folder: Path, capsys: pytest.CaptureFixture[st
     code, _, err = run(capsys, "test", "--rules", str(folder))
     assert code == 2
     assert "TOC403" in err
+
+
+def test_a_failing_test_prints_why_its_rule_does_not_fire(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    change(folder, "found 1000 records of orders., silent: true", "lost 12 entries of orders., fires: {topic: orders}")
+    code, out, _ = run(capsys, "test", "--rules", str(folder))
+    assert code == 1
+    assert "record-lost fires on 0 of 1 events; these came closest:" in out
+    assert "`records` should follow, but what follows is: entries of orders." in out
+
+
+COUNTING = """\
+id: record-loss-repeated
+title: "{topic} loses records again and again"
+severity: critical
+component: client
+correlation: {type: event_count, rules: [record-lost], group-by: [cluster, topic], timespan: 5m, condition: {gte: 3}}
+runbook: {cause: Somebody drops them., impact: They are gone., fix: [{do: Look who}]}
+tests:
+  - {log: found, silent: true}
+"""
+
+
+def test_a_correlation_is_explained_by_its_best_window(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "record-loss-repeated.yml").write_text(COUNTING)
+    log = folder / "a.log"
+    stamps = ("17:00:00", "17:09:00", "17:11:00")
+    log.write_text("".join(f"[2022-10-05 {stamp},000] WARN lost 12 records of orders. (some.Class)\n" for stamp in stamps))
+    code, out, _ = run(capsys, "explain", "record-loss-repeated", str(log), "--rules", str(folder))
+    assert code == 0
+    assert "record-loss-repeated: it never holds" in out
+    expected = "topic=orders: at most 2 within 5 min (2022-10-05 17:09:00 UTC to 17:11:00); `count >= 3` needs 1 more"
+    assert expected in out
+    _, text, _ = run(capsys, "explain", "record-loss-repeated", str(log), "--rules", str(folder), "--format", "json")
+    assert any(expected in line for line in json.loads(text)["windows"])
