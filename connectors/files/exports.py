@@ -22,7 +22,7 @@ _OF_PATHS = r"[^\s:\[\]{}\"'|=,;()<>]*"  # no date, level or class in front of a
 _PATH = rf"(?:[A-Za-z]:[\\/])?(?=[^\s:]*[A-Za-z]{{2}}){_OF_PATHS}(?:[/\\]{_OF_PATHS}|\.(?:log|out|txt)[\w.-]*)"
 _FOUND = re.compile(rf"(?P<path>{_PATH}):(?:\d+:(?!\d\d[:.]))?(?P<line>.*)")
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|\b(?:INFO|WARN|ERROR|FATAL)\b")
-_FENCE = re.compile(r"\s{0,3}(?P<mark>`{3,}|~{3,})[^`]*$")
+_FENCE = re.compile(r"\s{0,3}(?P<mark>`{3,}|~{3,})(?P<info>[^`]*)$")
 _MARKDOWN = (".md", ".markdown")
 
 
@@ -48,7 +48,10 @@ def is_markdown(head: str, name: str) -> bool:
 
 
 def of_markdown(content: str) -> Mapping[str, str]:
-    """Return the lines within fences; every other line is empty, so that the numbers of lines stay."""
+    """Return the lines within fences; every other line is empty, so that the numbers of lines stay.
+
+    A line of a log that stands on the line of a fence, behind the opening one or before the closing one, is within.
+    """
     kept: list[str] = []
     mark = ""
     for line in content.split("\n"):
@@ -56,11 +59,15 @@ def of_markdown(content: str) -> Mapping[str, str]:
         if mark and fence is not None and fence["mark"].startswith(mark):
             mark = ""
             kept.append("")
-        elif not mark and fence is not None:
+        elif mark:
+            closed = line.rstrip().endswith(mark)
+            kept.append(line.rstrip().removesuffix(mark) if closed else line)
+            mark = "" if closed else mark
+        elif fence is not None:
             mark = fence["mark"]
-            kept.append("")
+            kept.append(fence["info"] if _STAMP.search(fence["info"]) else "")
         else:
-            kept.append(line if mark else "")
+            kept.append("")
     return {"": "\n".join(kept)}
 
 

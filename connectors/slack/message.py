@@ -120,7 +120,7 @@ def facts(incident: Incident, place: str = "", words: Words = ENGLISH) -> list[S
     times = f" · {words('{number:,} times', number=incident.count)}" if incident.count > 1 else ""
     where = f"\n{place}" if place else ""
     if incident.first_seen is None:
-        return [word(state, bold=True), word(f" · {words('the lines bear no time')}{times}{why}{where}")]
+        return [word(state, bold=True), word(f" · {words('the lines bear no date')}{times}{why}{where}")]
     since = [word(state, bold=True), word(words(" since ")), time(incident.first_seen, words)]
     if incident.last_seen is None or (incident.last_seen - incident.first_seen).total_seconds() < 1:
         return [*since, word(f"{times}{why}{where}")] if times or why or where else since

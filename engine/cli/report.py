@@ -102,7 +102,7 @@ def _when(incident: Incident) -> str:
     state = "" if incident.status == "open" else f", {incident.status}"
     why = f" ({incident.why})" if incident.why else ""
     if incident.first_seen is None:
-        return f"the lines bear no time{times}{state}{why}"
+        return f"the lines bear no date{times}{state}{why}"
     end = incident.resolved_at or incident.last_seen
     if end is None or end - incident.first_seen < timedelta(seconds=1):
         return f"{moment(incident.first_seen)}{times}{state}{why}"

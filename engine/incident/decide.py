@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from engine.incident.alert_groups import AlertGroup, alert_groups, ordered
 from engine.incident.compose import IncidentContext, compose, evidence_ids, evidence_in_order
-from engine.incident.dialects import spelled, spelled_command
+from engine.incident.dialects import applicable, spelled, spelled_command
 from engine.incident.links import link_alerts
 from engine.model.incidents import OTHERS, Alert, AlertKey, Evidence, Incident, RenderedStep, Roster
 from engine.model.pictures import ClusterPicture
@@ -102,8 +102,12 @@ def _proven(group: AlertGroup, incident: Incident, evidence: tuple[Evidence, ...
     texts = [event.text for event in evidence if event.event_id in own]
     fix = spelled(incident.fix, texts, incident.labels, plan)
     verify = spelled_command(incident.verify, texts, incident.labels, plan)
+    checks, references = (
+        applicable(each, texts, incident.labels, plan) for each in (incident.next_checks, incident.references)
+    )
     translations = _with_remarks(incident.translations, incident.fix, fix)
-    return replace(incident, evidence=evidence, fix=fix, verify=verify, translations=translations)
+    proven = {"evidence": evidence, "fix": fix, "verify": verify, "next_checks": checks, "references": references}
+    return replace(incident, **proven, translations=translations)
 
 
 def _with_remarks(

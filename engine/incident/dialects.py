@@ -27,7 +27,15 @@ def spelled(steps: Iterable[RenderedStep], texts: Sequence[str], labels: Labels,
     """
     dialect = _commander(texts, labels, plan)
     remarks: set[str] = set()
-    return tuple(_with_command(_with_settings(step, texts, labels, plan), dialect, remarks) for step in steps)
+    with_settings = [_with_settings(step, texts, labels, plan) for step in steps]
+    speaker = _speaker([dialect for dialect in plan.dialects if dialect.absent], texts, labels)
+    return tuple(_with_command(_with_names(step, speaker, remarks), dialect, remarks) for step in with_settings)
+
+
+def applicable(sentences: Sequence[str], texts: Sequence[str], labels: Labels, plan: Plan) -> tuple[str, ...]:
+    """Return the checks or references that name no setting which the speaker of `texts` lacks. Arguments as in `spelled`."""
+    dialect = _speaker([dialect for dialect in plan.dialects if dialect.absent], texts, labels)
+    return tuple(sentence for sentence in sentences if dialect is None or not _named(sentence, dialect))
 
 
 def spelled_command(command: str, texts: Sequence[str], labels: Labels, plan: Plan) -> str:
@@ -50,6 +58,27 @@ def _with_command(step: RenderedStep, dialect: Dialect | None, remarks: set[str]
     is_new = bool(remark) and remark not in remarks
     remarks.add(remark)
     return replace(step, run=run, do=f"{step.do} ({remark})" if is_new else step.do)
+
+
+def _with_names(step: RenderedStep, dialect: Dialect | None, remarks: set[str]) -> RenderedStep:
+    """Return the step with a remark about each setting that its words name and `dialect` lacks, unless it is in `remarks`, to
+    which it is added. Words that speak of the dialect itself need none.
+    """
+    if dialect is None or step.where not in dialect.places or dialect.label.lower() in step.do.lower():
+        return step
+    found = [f"{dialect.label} has no {name}: {dialect.absent[name]}" for name in _named(step.do, dialect)]
+    added = [remark for remark in found if remark not in remarks]
+    remarks.update(added)
+    return replace(step, do=f"{step.do} ({'; '.join(added)})" if added else step.do)
+
+
+def _named(sentence: str, dialect: Dialect) -> Sequence[str]:
+    """Return the settings that a sentence names and `dialect` lacks; a name without a dot may be any word."""
+    return [
+        name
+        for name in dialect.absent
+        if "." in name and _matches(rf"(?:^|[^\w.-]|configs_){re2.escape(name)}(?:[^\w.]|\.?$|\.\W)", sentence)
+    ]
 
 
 def _commander(texts: Sequence[str], labels: Labels, plan: Plan) -> Dialect | None:

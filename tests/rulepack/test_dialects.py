@@ -29,12 +29,17 @@ runbook:
     - {do: Lead it, where: client, set: {group.id: g, main.consumer.fetch.min.bytes: "1", my.own.setting: x}}
     - {do: Move it, where: broker, set: {log.dirs: /data, controller.quorum.voters: "1@a:9093"}}
     - {do: Open it, where: worker, set: {producer.max.request.size: "2097152"}}
+    - {do: "Set security.protocol to SASL_SSL", where: client}
     - {do: Read it anew, where: connector, set: {snapshot.mode: initial}}
     - {do: Restart it, where: connector, run: [curl, -X, POST, "http://c:8083/connectors/cdc/restart"], changes_state: true}
     - {do: Look at it, where: broker, run: [kafka-topics.sh, --bootstrap-server, "k:9092", --describe, --topic, orders]}
     - {do: Allow it, where: broker, run: [kafka-acls.sh, --bootstrap-server, "k:9092", --list]}
     - {do: Reach it, where: broker, run: [kafka-broker-api-versions.sh, --bootstrap-server, "k:9092"]}
   verify: [curl, "http://c:8083/connectors/cdc/status"]
+  next_checks: [Is max.poll.interval.ms longer than the slowest record?, Is the process alive?]
+  references:
+    - https://kafka.apache.org/documentation/#consumerconfigs_max.poll.interval.ms
+    - https://kafka.apache.org/documentation/#security_sasl
 """
 JAVA = [
     {"max.poll.records": "1", "session.timeout.ms": "120000"},
@@ -43,10 +48,11 @@ JAVA = [
     {"group.id": "g", "main.consumer.fetch.min.bytes": "1", "my.own.setting": "x"},
     {"log.dirs": "/data", "controller.quorum.voters": "1@a:9093"},
     {"producer.max.request.size": "2097152"},
+    {},
     {"snapshot.mode": "initial"},
     *[{}] * 4,
 ]
-POLL, SEND, WAIT, LEAD, MOVE, OPEN, READ, AGAIN, LOOK, ALLOW, REACH = range(len(JAVA))
+POLL, SEND, WAIT, LEAD, MOVE, OPEN, SPEAK, READ, AGAIN, LOOK, ALLOW, REACH = range(len(JAVA))
 OWN = {"main.consumer.fetch.min.bytes": "1", "my.own.setting": "x"}
 ADDRESS = "--bootstrap-server k:9092"
 COMMANDS = {
@@ -346,8 +352,23 @@ def test_the_clients_of_a_task_are_configured_at_its_connector(plan: Plan) -> No
     line, labels, _ = SPOKEN["connect-task"]
     assert [step.where for step in incident_of(line, labels, plan).fix] == [
         *["connector"] * 4,
-        *["broker", "worker", "connector", "connector", "broker", "broker", "broker"],
+        *["broker", "worker", "client", "connector", "connector", "broker", "broker", "broker"],
     ]
+
+
+def test_words_that_name_what_the_speaker_lacks_say_so_and_checks_and_references_of_it_are_left_out(plan: Plan) -> None:
+    incident = incident_of(SPOKEN["sarama"][0], {}, plan)
+    assert incident.fix[SPEAK].do.startswith(
+        "Set security.protocol to SASL_SSL (sarama has no security.protocol: it takes Net.TLS.Enable"
+    )
+    assert incident.next_checks == ("Is the process alive?",)
+    assert incident.references == ("https://kafka.apache.org/documentation/#security_sasl",)
+
+
+def test_without_a_certain_speaker_every_check_and_reference_stays(plan: Plan) -> None:
+    incident = incident_of(NO_DIALECT["a plain client of Java"], {}, plan)
+    assert incident.fix[SPEAK].do == "Set security.protocol to SASL_SSL"
+    assert (len(incident.next_checks), len(incident.references)) == (2, 2)
 
 
 def test_no_other_dialect_of_its_levels_takes_a_line(plan: Plan) -> None:

@@ -112,7 +112,7 @@ def test_the_status_is_said_unless_it_is_open() -> None:
 
 
 def test_lines_without_a_time_are_said_to_have_none() -> None:
-    assert "the lines bear no time" in printed(incident(first_seen=None, last_seen=None))
+    assert "the lines bear no date" in printed(incident(first_seen=None, last_seen=None))
 
 
 @pytest.mark.parametrize(

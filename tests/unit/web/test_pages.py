@@ -194,7 +194,7 @@ def test_an_incident_without_times_says_so(client: TestClient, fill: Fill) -> No
     fill(incident(first_seen=None, last_seen=None))
     assert "no time in its lines" in client.get("/").text
     page = client.get(ADDRESS).text
-    assert "the lines bear no time" in page
+    assert "the lines bear no date" in page
     assert "picture" not in page.replace("picture.css", "")
 
 

@@ -104,6 +104,12 @@ def test_what_stands_around_a_fence_is_left_out_and_lines_keep_their_numbers() -
     assert not is_markdown("# no fence\n", "post.md")
 
 
+def test_a_line_of_a_log_on_the_line_of_a_fence_is_read() -> None:
+    """Who pastes a log often leaves out the line ends behind the opening fence and before the closing one."""
+    assert of_markdown(f"We see:\n```{LINE}\n{MORE}```\nand stop.\n") == {"": f"\n{LINE}\n{MORE}\n\n"}
+    assert of_markdown(f"```text\n{LINE}\n```\n") == {"": f"\n{LINE}\n\n"}
+
+
 def test_an_answer_of_search_becomes_its_documents_by_file_and_time() -> None:
     def hit(time: str, offset: int, file: str) -> dict[str, object]:
         source = {"@timestamp": time, "message": LINE, "host": {"name": "h"}, "log": {"file": {"path": file}, "offset": offset}}

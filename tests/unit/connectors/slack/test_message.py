@@ -60,7 +60,7 @@ def test_times_are_shown_in_the_zone_of_the_reader() -> None:
     elements = parent(TOO_LARGE).blocks[1]["elements"][0]["elements"]
     dates = [element for element in elements if element["type"] == "date"]
     assert [date["timestamp"] for date in dates] == [1675389902, 1675389907]
-    assert "the lines bear no time" in shown(parent(incident(first_seen=None)).blocks)[1]
+    assert "the lines bear no date" in shown(parent(incident(first_seen=None)).blocks)[1]
 
 
 @pytest.mark.parametrize("severity", SEVERITIES)
