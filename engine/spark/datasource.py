@@ -29,7 +29,7 @@ from engine.model.records import Progress, Tick
 from engine.ports import Chunk, Offset, Source
 from engine.spark.checkpoints import SharedMark
 from engine.spark.combining import combine
-from engine.spark.pace import Pace, line_bound, read_pace
+from engine.spark.pace import LinePace, line_bound, read_pace
 from engine.spark.rows import SCHEMA, BatchRow, InputLoss, InputNotice, RowTuple, row, sent
 from engine.spark.slices import scan, stages_of
 from engine.spark.sources import SourceSpec
@@ -142,7 +142,7 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         lines = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         before = _from_json(start)
         configured, added = before.sources.keys() & self._sources.keys(), self._sources.keys() - before.sources.keys()
-        pace = read_pace(Path(SparkFiles.getRootDirectory())) if self._reading.max_bytes is not None else Pace()
+        pace = read_pace(Path(SparkFiles.getRootDirectory())) if self._reading.max_bytes is not None else LinePace()
 
         def end(name: str, source: Source) -> Offset:
             start = before.sources[name]

@@ -20,13 +20,13 @@ FILE = "pace.json"
 LEAST_LINES = 1000  # of a batch: however long its lines are, it goes on
 
 
-class Pace(Struct, frozen=True):
+class LinePace(Struct, frozen=True):
     """The mean size of the lines of each stream, in bytes, by the name of the stream."""
 
     line_bytes: Mapping[str, float] = field(default_factory=dict)
 
 
-def updated_pace(before: Pace, amounts: Iterable[Scanned]) -> Pace:
+def updated_pace(before: LinePace, amounts: Iterable[Scanned]) -> LinePace:
     """Return the pace after a batch that read `amounts`: half of it is that of the batch. Pure."""
     sizes = dict(before.line_bytes)
     lines: dict[str, int] = {}
@@ -38,10 +38,10 @@ def updated_pace(before: Pace, amounts: Iterable[Scanned]) -> Pace:
         if count:
             size = bytes_[stream] / count
             sizes[stream] = round((sizes.get(stream, size) + size) / 2, 1)
-    return Pace(sizes)
+    return LinePace(sizes)
 
 
-def line_bound(pace: Pace, streams: Iterable[str], max_lines: int | None, max_bytes: int | None) -> int | None:
+def line_bound(pace: LinePace, streams: Iterable[str], max_lines: int | None, max_bytes: int | None) -> int | None:
     """Return the most lines that a source with these streams may give to the next batch; None for no bound. Pure."""
     sizes = [pace.line_bytes[stream] for stream in streams if stream in pace.line_bytes]
     if max_bytes is None or not sizes or not any(sizes):
@@ -50,7 +50,7 @@ def line_bound(pace: Pace, streams: Iterable[str], max_lines: int | None, max_by
     return by_bytes if max_lines is None else min(max_lines, by_bytes)
 
 
-def write_pace(pace: Pace, folder: Path) -> None:
+def write_pace(pace: LinePace, folder: Path) -> None:
     """Write `pace` into `folder`. A failure is ignored."""
     with suppress(OSError):
         temporary = folder / f".{FILE}"
@@ -62,7 +62,7 @@ class PaceFile:
     """The pace of a run, in the driver. It is written where the planner reads it, if it `is_used`."""
 
     def __init__(self, is_used: bool) -> None:
-        self._is_used, self._pace = is_used, Pace()
+        self._is_used, self._pace = is_used, LinePace()
 
     def take(self, items: Iterable[object]) -> None:
         """Take the items of a batch."""
@@ -73,8 +73,8 @@ class PaceFile:
             write_pace(self._pace, Path(SparkFiles.getRootDirectory()))
 
 
-def read_pace(folder: Path) -> Pace:
+def read_pace(folder: Path) -> LinePace:
     """Return the pace in `folder`; an empty one when there is none."""
     with suppress(OSError, msgspec.MsgspecError):
-        return loads((folder / FILE).read_text(encoding="utf-8"), Pace)
-    return Pace()
+        return loads((folder / FILE).read_text(encoding="utf-8"), LinePace)
+    return LinePace()
