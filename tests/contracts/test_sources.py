@@ -96,9 +96,9 @@ def journald_kind(folder: Path) -> Kind:
 def connect_kind(folder: Path) -> Kind:
     """A server that is asked: what it tells in one round is one stream."""
     cluster = Cluster(*(status(f"connector-{n}", part()) for n in range(8)))
-    cluster.topics = None  # a worker that does not track them
     url = ANSWERING.enter_context(answering(cluster)).url
-    lines = [dumps(SERVER), *lines_of([*cluster.statuses.values()], None, whole=True), dumps(PLUGINS)]
+    topics = [dumps({name: {"topics": sorted(cluster.topics or ())}}) for name in sorted(cluster.statuses)]
+    lines = [dumps(SERVER), *lines_of([*cluster.statuses.values()], None, whole=True), *topics, dumps(PLUGINS)]
     settings = {"connection": {"urls": [url]}, "folder": str(folder / "answers"), "every_s": 30.0, "final": True}
     return Kind(
         connect.open_source, settings, lambda chunk: "asked", lambda row: row.partition(" ")[2], streams={"asked": lines}
