@@ -12,7 +12,7 @@ from kafka import TopicPartition
 from kafka.admin import OffsetSpec
 from kafka.errors import GroupAuthorizationFailedError, KafkaTimeoutError, UnknownTopicOrPartitionError
 
-from connectors.kafka_cluster.printing import ClusterInventory, lag_rows, lag_tables
+from connectors.kafka_cluster.printing import ClusterInventory, lag_rows, lag_table
 from connectors.kafka_cluster.surveying import survey
 
 NOW = datetime(2026, 11, 26, 22, tzinfo=UTC)
@@ -55,7 +55,7 @@ class Client:
 
 
 def surveyed(client: Client, offset: int, settings: str = "", *more: str) -> tuple[list[str], list[str]]:
-    lines = [KEPT, *lag_tables(lag_rows("billing", {("orders", 0): offset}, {("orders", 0): 100})), *more]
+    lines = [KEPT, *lag_table(lag_rows("billing", {("orders", 0): offset}, {("orders", 0): 100})), *more]
     return survey(client, ClusterInventory("xyz", settings={"orders": settings}, groups={"billing": "Stable"}), lines, NOW)
 
 
