@@ -173,8 +173,12 @@ class ClusterAsker:
         fresh = listed if asks_lags else {name: listed[name] for name in _changed_groups(inventory, before) if name in listed}
         addresses = {id_: f"{broker['host']}:{broker['port']}" for id_, broker in live.items()}
         inventory = replace(inventory, members={**inventory.members, **members(client, fresh, addresses)})
+        elapsed_s = max(0.0, self.clock() - self._lags_at_s) if self._lags_at_s > float("-inf") else 0.0
         offsets, reached = self._offsets(inventory, topics) if asks_lags else ({}, {})
-        lags = {group: lag_of_topics(group, of_group, reached) for group, of_group in offsets.items()}
+        lags = {
+            group: lag_of_topics(group, of_group, reached, inventory.groups[group], inventory.lags.get(group), elapsed_s)
+            for group, of_group in offsets.items()
+        }
         inventory = replace(inventory, lags={**inventory.lags, **lags})
         lines = [*lines_of(before, inventory, whole), *map(gone_line, gone), *map(gone_group, left)]
         if whole:

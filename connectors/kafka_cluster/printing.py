@@ -29,6 +29,8 @@ OVERRIDES = ("DYNAMIC_TOPIC_CONFIG",)
 _ENDPOINTS = "ID         HOST                           PORT       RACK       STATE      ENDPOINT_TYPE"
 _STATES = "GROUP                          STATE"
 _MEMBERS = "GROUP                          COORDINATOR (ID)               ASSIGNMENT-STRATEGY  STATE           #MEMBERS"
+FALLEN = 0.8  # of its peak: a lag that is smaller has fallen
+_RISING = re.compile(r"From: (\d+)\tSince: (\d+)\tPeak: (\d+)$")
 LAG_ROWS = 1000  # in one table: the parser reads 256 KiB of one
 _LAGS = "GROUP                          TOPIC                          PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG"
 
@@ -176,21 +178,41 @@ def lag_table(rows: Sequence[str]) -> list[str]:
     return [line for table in tables for line in table]
 
 
-def lag_of_topics(group: str, committed: TopicOffsets, ends: TopicOffsets) -> Mapping[str, str]:
-    """Return a row for each topic that a group has committed offsets of, by topic: its lag in all and in the worst partition.
-    Topics of which no end is known are left out."""
+def lag_of_topics(
+    group: str,
+    committed: TopicOffsets,
+    ends: TopicOffsets,
+    state: str = "-",
+    before: Mapping[str, str] | None = None,
+    elapsed_s: float = 0.0,
+) -> Mapping[str, str]:
+    """Return a row for each topic that a group has committed offsets of, by topic: its lag in all and in the worst partition,
+    and since when it has not fallen by a fifth. Topics of which no end is known are left out.
+
+    Args:
+        before: the rows of `elapsed_s` ago.
+    """
     lags: dict[str, list[tuple[int, int]]] = {}
     for at, offset in sorted(committed.items()):
         if at in ends:
             lags.setdefault(at[0], []).append((max(0, ends[at] - offset), offset))
-    return {topic: _lag_of_topic(group, topic, of_topic) for topic, of_topic in lags.items()}
+    rows = {}
+    for topic, partitions in lags.items():
+        of_partitions, offsets = zip(*partitions, strict=True)
+        lag = sum(of_partitions)
+        numbers = f"Partitions: {len(partitions)}\tLag: {lag}\tLargestLag: {max(of_partitions)}\tCommitted: {sum(offsets)}"
+        rising = _rising(lag, (before or {}).get(topic, ""), elapsed_s)
+        rows[topic] = f"Group: {group}\tTopic: {topic}\t{numbers}\tState: {state or '-'}\t{rising}"
+    return rows
 
 
-def _lag_of_topic(group: str, topic: str, partitions: Sequence[tuple[int, int]]) -> str:
-    """Return the row of a topic, from lag and committed offset of each partition."""
-    lags, offsets = zip(*partitions, strict=True)
-    numbers = f"Partitions: {len(lags)}\tLag: {sum(lags)}\tLargestLag: {max(lags)}\tCommitted: {sum(offsets)}"
-    return f"Group: {group}\tTopic: {topic}\t{numbers}"
+def _rising(lag: int, before: str, elapsed_s: float) -> str:
+    """Return since when a lag has not fallen to FALLEN of its peak, in seconds, with what it was then, and the peak."""
+    match = _RISING.search(before)
+    begin, since_s, peak = map(int, match.groups()) if match else (0, 0, 0)
+    if match is None or lag == 0 or begin == 0 or lag < FALLEN * peak:
+        return f"From: {lag}\tSince: 0\tPeak: {lag}"
+    return f"From: {begin}\tSince: {since_s + int(elapsed_s)}\tPeak: {max(lag, peak)}"
 
 
 def _table(header: str, rows: Sequence[str]) -> list[str]:

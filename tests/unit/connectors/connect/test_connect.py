@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from connectors import connect
+from engine.asking import stamped
 from engine.cli.intake import Intake
 from engine.model.incidents import Incident
 from engine.pipeline import replay
@@ -47,7 +48,9 @@ def test_a_failed_task_is_the_incident_of_its_log_from_the_status_alone(tmp_path
     assert (incident.rule, incident.severity, incident.status) == ("connect-record-too-large-client", "critical", "open")
     assert (incident.labels["connector"], incident.labels["task"]) == ("cdc-source", "0")
     (pasted,) = scanned(STORY / "rest-status.json")
-    assert (incident.title, incident.cause, incident.fix) == (pasted.title, pasted.cause, pasted.fix)
+    assert (incident.title, incident.cause, incident.fix[:2]) == (pasted.title, pasted.cause, pasted.fix[:2])
+    topics = [step.run for step in incident.fix if "max.message.bytes" in step.run]
+    assert [" --entity-name heartbeats " in topics[0], " --entity-name shop.orders " in topics[1]] == [True, True]
     assert incident.opened_at == BEGIN + timedelta(seconds=60)
 
 
@@ -65,3 +68,23 @@ def test_what_is_planned_is_no_incident(tmp_path: Path) -> None:
     stopping = status(FAILED["name"], part("UNASSIGNED"), itself=part("UNASSIGNED"))
     paused = status(FAILED["name"], part("PAUSED"), itself=part("PAUSED"))
     assert scanned(asked(tmp_path, [RUNNING], [stopping], [RUNNING], [paused], [RUNNING], [])) == []
+
+
+def test_a_task_that_is_restarted_again_and_again_is_one_incident(tmp_path: Path) -> None:
+    (incident,) = scanned(asked(tmp_path, *(4 * ([FAILED], [RUNNING])), [FAILED]))
+    assert (incident.rule, incident.status) == ("connect-record-too-large-client", "open")
+    assert "connect-task-restart-loop" in {course.rule for course in incident.course}
+
+
+def test_a_connector_that_is_resumed_within_a_day_was_not_paused_for_days(tmp_path: Path) -> None:
+    paused = status(FAILED["name"], part("PAUSED"), itself=part("PAUSED"))
+    states = ((0, paused), (24, RUNNING), (72, RUNNING), (73, RUNNING))
+
+    def incidents(*hours: tuple[int, dict[str, Any]]) -> list[Incident]:
+        record = tmp_path / "paused.log"
+        record.write_bytes(b"".join(stamped([json.dumps(each)], BEGIN + timedelta(hours=hour)) for hour, each in hours))
+        return [incident for incident in scanned(record) if not incident.pending and incident.status != "retracted"]
+
+    assert incidents(*states) == []
+    (incident,) = incidents((0, paused), (72, paused), (73, paused))
+    assert (incident.rule, incident.status) == ("connect-task-paused", "open")

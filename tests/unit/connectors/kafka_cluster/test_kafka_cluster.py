@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from connectors.kafka_cluster.printing import (
     ClusterInventory,
     broker_rows,
@@ -93,3 +95,38 @@ def test_a_topic_that_got_more_replicas_before_is_not_named() -> None:
 def test_a_picture_without_trouble_is_no_incident() -> None:
     logs = story(STORY).only(lambda name: name == "nothing")
     assert play(logs.with_log("asked.log", asked(*pictures_of(LONE, ORDERS)))) == []
+
+
+def away(inventory: ClusterInventory) -> ClusterInventory:
+    """Return `inventory` with broker 1 fenced, and without leaders that it was."""
+    fenced = [{**broker, "is_fenced": broker["broker_id"] == 1} for broker in BROKERS["brokers"]]
+    lost = topic_rows([topic("account_event", -1, replicas=(1,)), ORDERS])
+    return replace(inventory, brokers=broker_rows({"brokers": fenced}), topics=lost)
+
+
+def test_a_broker_that_is_away_is_one_incident_without_any_log_and_ends_when_it_is_back() -> None:
+    healthy = inventory_of(LONE, ORDERS)
+    rounds = [(-3.0, healthy), *((minute / 2, away(healthy)) for minute in range(9))]
+    nothing = story(STORY).only(lambda name: name == "nothing")
+    incident = one(nothing.with_log("asked.log", asked(*rounds)))
+    assert (incident.rule, incident.status) == ("broker-lone-partitions-offline", "open")
+    assert incident.title == "account_event has no leader: its only replica is on broker 1, which is away"
+    assert "broker 1 led 2 partitions (account_event-0, orders-0)" in incident.impact
+    over = one(nothing.with_log("asked.log", asked(*rounds, (8.0, healthy), (12.0, healthy))))
+    assert over.status == "resolved"
+
+
+def test_a_broker_that_is_restarted_is_no_incident() -> None:
+    healthy = inventory_of(LONE, ORDERS)
+    nothing = story(STORY).only(lambda name: name == "nothing")
+    rounds = [(-3.0, healthy), (0.0, away(healthy)), (0.5, away(healthy)), (1.0, healthy), (9.0, healthy)]
+    assert play(nothing.with_log("asked.log", asked(*rounds))) == []
+
+
+def test_a_broker_whose_silence_and_absence_are_known_is_one_incident() -> None:
+    healthy = inventory_of(LONE, ORDERS)
+    logs = story(STORY).only(lambda name: name.startswith("broker-"))
+    rounds = [(-40.0, healthy), (-10.0, healthy), *((minute / 2, away(healthy)) for minute in range(1, 90, 5))]
+    incident = one(logs.with_log("asked.log", asked(*rounds)))
+    assert incident.key[1] == "broker-silent"
+    assert {symptom.rule for symptom in incident.symptoms} >= {"broker-away", "broker-lone-partitions-offline"}

@@ -175,7 +175,28 @@ def test_every_first_line_begins_an_event_with_the_time_of_asking() -> None:
 def test_the_lag_of_a_group_is_told_by_topic_and_of_topics_whose_ends_are_known() -> None:
     rows = lag_of_topics("g", {("b", 0): 3, ("b", 1): 9, ("a", 1): 5}, {("b", 0): 10, ("b", 1): 9})
     assert [row.split("\t") for row in rows.values()] == [
-        ["Group: g", "Topic: b", "Partitions: 2", "Lag: 7", "LargestLag: 7", "Committed: 12"]
+        ["Group: g", "Topic: b", "Partitions: 2", "Lag: 7", "LargestLag: 7", "Committed: 12", "State: -", *RISING]
+    ]
+
+
+RISING = ["From: 7", "Since: 0", "Peak: 7"]
+
+
+def test_a_lag_rises_since_it_last_fell_by_a_fifth() -> None:
+    rows: dict[str, str] = {}
+    told = []
+    for end in (10, 20, 18, 30, 23, 24, 0, 5):
+        rows = dict(lag_of_topics("g", {("t", 0): 0}, {("t", 0): end}, "Stable", rows, 300.0))
+        told.append([int(part.split()[1]) for part in rows["t"].split("\t")[-3:]])
+    assert told == [
+        [10, 0, 10],
+        [10, 300, 20],
+        [10, 600, 20],
+        [10, 900, 30],
+        [23, 0, 23],
+        [23, 300, 24],
+        [0, 0, 0],
+        [5, 0, 5],  # what rises from nothing rises since then
     ]
 
 

@@ -1,0 +1,103 @@
+"""A cluster of 5,000 topics with six partitions each, and 500 groups, is asked in a round that disturbs nobody.
+
+Nine topics in ten are metadata only: their broker was stopped before they were made, so that no disk holds them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kafka import TopicPartition
+from kafka.admin import KafkaAdminClient
+from kafka.structs import OffsetAndMetadata
+from msgspec.structs import replace
+
+from tests.servers.broker import BROKER, NO_DOORS, Broker, Node, free_ports
+from tests.servers.jars import all_jars
+
+TOPICS, PARTITIONS, GROUPS, KEPT = 5000, 6, 500, 500
+ROUND_S, MEMORY_MB = 5.0, 150.0
+MEASURE = """
+import json, resource, sys, time
+from connectors.kafka_cluster.admin import ClusterAsker, KafkaEndpoint
+asker = ClusterAsker(KafkaEndpoint(sys.argv[1]))
+inventory, times, lines = None, [], []
+for whole in (True, False, False):
+    cpu, wall = time.process_time(), time.monotonic()
+    inventory, told = asker.ask(inventory, whole)
+    times.append([round(time.monotonic() - wall, 2), round(time.process_time() - cpu, 2)])
+    lines.append(len(told))
+rows = sum(len(rows) - 1 for rows in inventory.topics.values())
+counts = {"topics": len(inventory.topics), "partitions": rows, "groups": len(inventory.groups), "lags": len(inventory.lags)}
+peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps({**counts, "times": times, "lines": lines, "peak_mb": round(peak_mb)}))
+"""
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Iterator[Broker]:
+    jars = all_jars()
+    ports = free_ports(4)
+    first, second = Node(1, ports[0], ports[1]), Node(2, ports[2], ports[3], BROKER)
+    doors = replace(NO_DOORS, settings="broker.session.timeout.ms=3600000\nlog.index.size.max.bytes=4096")
+    brokers = [Broker(jars, tmp_path / str(node.id), node, [first], doors) for node in (first, second)]
+    try:
+        for broker in brokers:
+            broker.launch()
+        for broker in brokers:
+            broker.wait_up()
+        _fill(*brokers)
+        brokers[1].kill()
+        _unregister(jars, brokers[0].address, 2)
+        yield brokers[0]
+    finally:
+        for broker in brokers:
+            broker.kill()
+
+
+def _unregister(jars: Path, address: str, broker: int) -> None:
+    command = ["java", "-Xmx128m", "-cp", f"{jars}/*", "org.apache.kafka.tools.ClusterTool", "unregister"]
+    where = ["--bootstrap-server", address, "--id", str(broker)]
+    subprocess.run([*command, *where], check=True, capture_output=True, timeout=120)
+
+
+def _fill(live: Broker, stopped: Broker) -> None:
+    client = KafkaAdminClient(bootstrap_servers=[live.address], request_timeout_ms=120_000)
+    names = [f"topic-{number:04}" for number in range(TOPICS)]
+    _create(client, names[:KEPT], live.id)
+    for number in range(GROUPS):
+        place = OffsetAndMetadata(0, "", -1)
+        client.alter_group_offsets(
+            f"group-{number:03}", {TopicPartition(names[number % KEPT], p): place for p in range(PARTITIONS)}
+        )
+    assert stopped.pid is not None
+    os.kill(stopped.pid, signal.SIGSTOP)
+    _create(client, names[KEPT:], stopped.id)
+    client.close()
+
+
+def _create(client: KafkaAdminClient, names: list[str], broker: int) -> None:
+    for at in range(0, len(names), 250):
+        assignments = {number: [broker] for number in range(PARTITIONS)}
+        client.create_topics({name: {"assignments": assignments} for name in names[at : at + 250]})
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_a_round_of_a_large_cluster_takes_seconds_and_little_memory(large: Broker) -> None:
+    command = [sys.executable, "-c", MEASURE, large.address]
+    measured = json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=600).stdout)
+    print(measured)
+    assert measured["topics"] >= TOPICS
+    assert measured["partitions"] >= TOPICS * PARTITIONS
+    assert (measured["groups"], measured["lags"]) == (GROUPS, GROUPS)
+    assert measured["lines"][1:] == [1, 1]
+    assert max(cpu for _, cpu in measured["times"]) <= ROUND_S
+    assert measured["peak_mb"] <= MEMORY_MB
