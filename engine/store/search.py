@@ -29,14 +29,15 @@ def find(connection: Connection, search: Search, limit: int, offset: int = 0) ->
     columns = (table.id, table.seen, shown_state().label("state"), rank.label("rank"))
     hits = select(*columns).select_from(HANDLED).where(*_conditions(search)).cte("hits")
     urgency = case({name: n for n, name in enumerate(STATES)}, value=hits.c.state)
-    place = func.row_number().over(order_by=(urgency, hits.c.rank.desc(), hits.c.seen.desc(), hits.c.id.desc()))
-    page = select(hits.c.id, hits.c.state, place.label("number"))
+    page = select(hits.c.id, hits.c.state, hits.c.rank, hits.c.seen, literal(0).label("number"))
     if search.states:
         page = page.where(hits.c.state.in_(search.states))
-    page_rows = page.order_by("number").limit(limit).offset(offset).subquery("page")
-    counts = select(null().label("id"), hits.c.state, func.count().label("number")).group_by(hits.c.state)
+    order = urgency, hits.c.rank.desc(), hits.c.seen.desc(), hits.c.id.desc()
+    page_rows = page.order_by(*order).limit(limit).offset(offset).subquery("page")
+    counts = select(null(), hits.c.state, null(), null(), func.count()).group_by(hits.c.state)
     rows = connection.execute(union_all(select(page_rows), counts)).all()
-    ids = [row.id for row in sorted((row for row in rows if row.id is not None), key=lambda row: row.number)]
+    hit_rows = sorted((row for row in rows if row.id is not None), key=lambda row: (row.rank, row.seen, row.id), reverse=True)
+    ids = [row.id for row in sorted(hit_rows, key=lambda row: STATES.index(row.state))]  # a union has no order
     count_by_state = {row.state: row.number for row in rows if row.id is None}
     return shown(connection, incidents_of(connection, ids)), dict.fromkeys(STATES, 0) | count_by_state
 
