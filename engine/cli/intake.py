@@ -3,6 +3,7 @@ noted and does not end the scan."""
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections.abc import Callable, Container, Iterator, Sequence
@@ -16,9 +17,13 @@ from msgspec.structs import replace
 
 from connectors.files import STDIN, Unpacking, container_labels, find, read_chunks, same_content
 from engine.errors import SourceError
-from engine.model.records import Labels, Progress, RawLine
+from engine.model.records import SPEAKS_FOR, Labels, Progress, RawLine
 from engine.ports import Chunk
 
+_RECORD = re.compile(
+    rb'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z (?:(?P<broker>Cluster ID: \S+$)|(?P<connect>\{"version":"[^"]*","commit":))',
+    re.MULTILINE,
+)
 BAR_FROM_BYTES = 5_000_000  # smaller input is read before a bar could be seen
 
 MOST_HELD_BYTES = 64 << 20  # of standard input
@@ -118,7 +123,7 @@ class Intake:
         if (name := self._names[path]) != path:
             yield from (replace(item, source_id=name.replace("#", "%23")) for item in read_chunks(path, self._labels))
         elif path != STDIN:
-            yield from read_chunks(path, {**container_labels(path), **self._labels})
+            yield from read_chunks(path, {**container_labels(path), **_record_labels(path), **self._labels})
         elif self._stdin is not None:
             yield from self._stdin
         else:
@@ -175,3 +180,16 @@ def _progress_bar(total_bytes: int) -> Iterator[Advance]:
     with Bar(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("Reading", total=total_bytes)
         yield lambda bytes_read: bar.update(task, completed=bytes_read)
+
+
+def _record_labels(path: str) -> Labels:
+    """Return the labels of a record of what a server was asked, which begins with an answer: it speaks for that server, as it
+    did in the run that wrote it. Other files have none."""
+    try:
+        if not Path(path).is_file():  # what a pipe gives is read once
+            return {}
+        with Path(path).open("rb") as file:
+            first = _RECORD.match(file.readline(300))
+    except OSError:  # it is reported when it is read
+        return {}
+    return {SPEAKS_FOR: first.lastgroup or ""} if first is not None else {}

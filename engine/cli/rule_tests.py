@@ -138,7 +138,7 @@ def _narrow(plan: Plan, rule_id: str) -> Plan:
 
 
 def _used_rules(rule: Signature | Correlation) -> Iterator[str]:
-    yield from rule.rule.clear.rules
+    yield from rule.rule.clear.signs
     yield from (alias.rule for alias in rule.rule.told_as)
     if isinstance(rule, Signature):
         return

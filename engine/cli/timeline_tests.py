@@ -17,6 +17,7 @@ from engine.parse import assemble, decode, unwrap
 
 BEGIN = datetime(2024, 1, 1, tzinfo=UTC)
 INACTIVE = ("pending", "retracted")
+_ASKED = "{asked}"  # the stamp of a source that asks
 
 Problem = tuple[str, str]
 Items = Sequence[Match | ActivitySpan | Progress]
@@ -110,6 +111,8 @@ def _lines(test: RuleTest, step: TimelineStep) -> Iterator[RawLine]:
 
 
 def _stamped(log: str, at: datetime) -> str:
+    if _ASKED in log:
+        return log.replace(_ASKED, f"{at:%Y-%m-%dT%H:%M:%S.%f}000Z", 1)
     stamp = at.strftime("%Y-%m-%d %H:%M:%S,") + f"{at.microsecond // 1000:03}"
     return log.replace("{time}", stamp, 1) if "{time}" in log else f"[{stamp}] {log}"
 

@@ -35,7 +35,7 @@ def alert_of(key: AlertKey, rule: Rule, episode: Episode, watermark: datetime | 
             ends_at=episode.ending.at if episode.ending else None,
             count=count,
             dated=dated,
-            why=episode.ending.why if episode.ending else "",
+            why=episode.ending.why if episode.ending else episode.doubt,
         ),
         summed,
     )

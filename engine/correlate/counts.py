@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from engine.correlate.asked import NOBODY_ASKED, AskedRules
 from engine.correlate.entities import Entity
 from engine.correlate.episodes import Episode
 from engine.correlate.evaluation import Evaluation
@@ -23,13 +24,21 @@ from engine.quarantine import attempt
 class Counts(KeyedState):
     """Measures the matches of `counted` in windows; signals of the rule's `clear` end an alert."""
 
-    def __init__(self, rule: Rule, counted: Sequence[Counted], measure: Measure, speakers: Speakers = ANYBODY) -> None:
+    def __init__(
+        self,
+        rule: Rule,
+        counted: Sequence[Counted],
+        measure: Measure,
+        speakers: Speakers = ANYBODY,
+        asked: AskedRules = NOBODY_ASKED,
+    ) -> None:
         self._counted = {of_rule.rule_id: of_rule for of_rule in counted}
-        super().__init__(rule, (*self._counted, *rule.clear.rules))
+        super().__init__(rule, (*self._counted, *rule.clear.signs))
         self._measure = measure
         self._idle_for = max(IDLE_FOR, measure.opening.timespan)
         voices = Voices.of(rule, speakers)
-        self._table = SeriesTable(rule, self._counted, measure, voices.speakers)
+        asked = {id_: labels for id_, labels in asked.items() if id_ in rule.clear.signs}
+        self._table = SeriesTable(rule, self._counted, measure, voices.speakers, asked)
         self._evaluation = Evaluation(rule, self._counted, measure, voices, self._table)
         self._last_facts = SeenFacts()
         self._expiry = Expiry()

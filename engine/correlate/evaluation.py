@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from operator import attrgetter
@@ -10,7 +10,9 @@ from operator import attrgetter
 from msgspec import Struct
 from msgspec.structs import replace
 
+from engine.correlate.aggregate import Occurrence, total
 from engine.correlate.alerts import alert_of
+from engine.correlate.asked import ClusterWords, StateWord, is_about, words_of
 from engine.correlate.entities import Entity
 from engine.correlate.entity_limit import GroupKey, aggregated, is_of_others, rule_of_others
 from engine.correlate.entries import Entry, EntryKind, Part, entries, newest, placed
@@ -59,9 +61,9 @@ class Evaluation:
 
     def evaluate(self, entity: Entity, facts: Facts) -> tuple[tuple[Alert, ...], Sequence[Episode]]:
         """Return the alerts of `entity` and the episodes they are made of, both in order of time; an episode may have none."""
-        counted, signals = self._inputs(entity, facts)
+        counted, signals, words = self._inputs(entity, facts)
         rule = self._rule_of_others if is_of_others(entity) else self._rule
-        in_order = episodes(counted, signals, self._measure.opening, rule.clear, facts.clocks.watermark())
+        in_order = episodes(counted, signals, self._measure.opening, rule.clear, facts.clocks.watermark(), words)
         alerts = self._alerts(entity, rule, in_order, facts)
         if is_of_others(entity):
             return tuple(aggregated(alert, rule, self._table.limit.beyond) for alert in alerts), in_order
@@ -91,8 +93,8 @@ class Evaluation:
         settings = facts.bindings.settings(alert, self.settings) if self.settings else {}
         return replace(alert, settings=settings) if settings else alert
 
-    def _inputs(self, entity: Entity, facts: Facts) -> tuple[list[Entry], list[Signal]]:
-        """Return the counted parts of `entity`, and the signals of its end, both in order of time."""
+    def _inputs(self, entity: Entity, facts: Facts) -> tuple[list[Entry], list[Signal], ClusterWords]:
+        """Return the counted parts of `entity` and the signals of its end, both in order of time, and what the cluster says."""
         dated: dict[EntryKind, list[Part]] = {}
         undated: dict[EntryKind, list[Part]] = {}
         for key in self._credible_keys(entity, facts):
@@ -107,7 +109,7 @@ class Evaluation:
             collapse_s = 0.0 if is_of_others(entity) else of_rule.collapse_s  # equal lines of two entities are two occurrences
             counted += entries(parts, collapse_s, *kind, distinct=of_rule.distinct)
         counted.sort(key=_by_time)
-        return counted, self._signals(entity, dated_parts, facts)
+        return counted, *self._signs(entity, dated_parts, facts)
 
     def _credible_keys(self, entity: Entity, facts: Facts) -> list[GroupKey]:
         """Return the counted keys: those of sources that may speak for the entity, or all when none may."""
@@ -120,15 +122,32 @@ class Evaluation:
             self._voices.may_speak(key.rule_id, key.source_id, entity, facts) for key in self._credible_keys(entity, facts)
         )
 
-    def _signals(self, entity: Entity, counted: Iterable[Part], facts: Facts) -> list[Signal]:
-        """Return the signals of an end, from sources that may speak for the entity or print its counted matches, in order of
-        time."""
-        clear = self._rule.clear.rules
-        keys = [key for key in self._table.keys(entity) if key.dated and key.rule_id in clear and not key.value]
+    def _signs(self, entity: Entity, counted: Sequence[Part], facts: Facts) -> tuple[list[Signal], ClusterWords]:
+        """Return the signals of an end in order of time, and what the cluster says, from sources that may speak for the entity
+        or print its counted matches. An answer counts if it is about the entity, or about what the counted lines named."""
+        clear, asked = self._rule.clear, self._table.asked
+        keys = [key for key in self._table.keys(entity) if key.dated and key.rule_id in clear.signs]
+        keys = [key for key in keys if key.rule_id in asked or (key.rule_id in clear.rules and not key.value)]
         own = printers(counted) if any(self._voices.asked(key.rule_id) for key in keys) else ()
-        signals = []
-        for key in keys:
-            if key.source_id in own or self._voices.may_speak(key.rule_id, key.source_id, entity, facts):
-                parts = self._voices.vouched(self._table.parts(key, facts), key.source_id, facts)
-                signals += [(at, key.rule_id) for part in parts if (at := newest((part,))) is not None]
-        return sorted(signals)
+        named = _named(counted) if any(key.rule_id in asked for key in keys) else {}
+        signals, words = list[Signal](), list[StateWord]()
+        for key in sorted(keys, key=repr):
+            is_answer = key.rule_id in asked
+            if key.source_id not in own and not self._voices.may_speak(key.rule_id, key.source_id, entity, facts):
+                continue
+            if is_answer and not is_about(key.value, dict(entity), named):
+                continue
+            parts = self._voices.vouched(self._table.parts(key, facts), key.source_id, facts)
+            times = [at for part in parts for at in ((part.at,) if isinstance(part, Occurrence) else (part.first, part.last))]
+            ends = key.rule_id in clear.rules
+            signals += [(at, key.rule_id) for at in times] if ends else []
+            words += [StateWord(at, key.value, key.rule_id in clear.unless, ends) for at in times] if is_answer else []
+        return sorted(signals), words_of(words)
+
+
+def _named(counted: Sequence[Part]) -> Mapping[str, Sequence[str]]:
+    """Return the values that matches captured, by name, as text."""
+    if not counted:
+        return {}
+    captures = total({id(part): part for part in counted}.values()).captured()
+    return {name: [str(value) for value in capture.values] for name, capture in captures.items()}

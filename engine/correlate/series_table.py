@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from engine.codec import loads
 from engine.correlate.aggregate import Occurrence, occurrence
+from engine.correlate.asked import NOBODY_ASKED, AskedRules, thing_of
 from engine.correlate.entities import Entity, EntityIndex, bound_entity, label_value
 from engine.correlate.entity_limit import Borders, EntityLimit, GroupKey, entity_of_others, is_of_others, of_others
 from engine.correlate.entries import Part, newest
@@ -54,10 +55,18 @@ class SeriesTable:
 
     Args:
         speakers: ids of the rules whose matches count only from some sources.
+        asked: the rules of `clear` over answers of a cluster, whose matches are kept apart by what they are about.
     """
 
-    def __init__(self, rule: Rule, counted: Mapping[str, Counted], measure: Measure, speakers: Iterable[str]) -> None:
-        self._counted, self._measure = counted, measure
+    def __init__(
+        self,
+        rule: Rule,
+        counted: Mapping[str, Counted],
+        measure: Measure,
+        speakers: Iterable[str],
+        asked: AskedRules = NOBODY_ASKED,
+    ) -> None:
+        self._counted, self._measure, self.asked = counted, measure, asked
         self._names = sorted(rule.entity.items())
         self._labels = [label for label, _ in self._names]
         self._versions = VersionFilter(rule, counted)
@@ -97,8 +106,13 @@ class SeriesTable:
         """Return the group key of `match`."""
         values = tuple(label_value(match, label, name, scope) for label, name in self._names)
         by_source = None in values or match.rule_id in self._by_source
-        value = self._measure.value(match) if match.rule_id in self._counted else ""
+        value = self._measure.value(match) if match.rule_id in self._counted else self._thing(match, scope)
         return GroupKey(match.rule_id, match.source_id if by_source else "", match.dated, values, value)
+
+    def _thing(self, match: Match, scope: str) -> str:
+        """Return what an answer is about; empty for other matches."""
+        values = {label: label_value(match, label, name, scope) for label, name in self.asked.get(match.rule_id, {}).items()}
+        return thing_of(values)
 
     def parts(self, key: GroupKey, facts: Facts) -> list[Part]:
         """Return the matches of `key`, without those of versions that the rule is not for, and of states that it leaves out."""

@@ -38,7 +38,7 @@ class Voices(Struct, frozen=True):
     def of(cls, rule: Rule, speakers: Speakers) -> Voices:
         """Return the voices of `rule`."""
         excuses = rule.severity == SEVERITIES[0] and bool(rule.explains)
-        named = (*rule.clear.rules, *((rule.id,) if excuses else ()))
+        named = (*rule.clear.signs, *((rule.id,) if excuses else ()))
         return cls({rule_id: speakers[rule_id] for rule_id in named if rule_id in speakers})
 
     def asked(self, rule_id: str) -> bool:

@@ -119,6 +119,7 @@ def _rule(draft: Draft, symbols: SymbolTable, clear_s: float) -> Rule:
         replaces=tuple(file.replaces),
         speaker=tuple(file.speaker),
         not_during=tuple(file.not_during),
+        asked=file.asked,
     )
 
 
@@ -132,7 +133,8 @@ def _explains(entry: ExplainsEntry) -> Explains:
 def _clear(entry: ClearEntry | None, default_s: float) -> Clear:
     if entry is None:
         return Clear(in_s=default_s)
-    return Clear(entry.at_most, default_s if entry.in_ is None else entry.in_, tuple(entry.rules), entry.quiet)
+    quiet_s = default_s if entry.in_ is None else entry.in_
+    return Clear(entry.at_most, quiet_s, tuple(entry.rules), entry.quiet, tuple(entry.unless), tuple(entry.back))
 
 
 def _runbook(draft: Draft, visible: Mapping[str, str], scope: _WhenScope) -> Runbook:

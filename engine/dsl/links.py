@@ -125,7 +125,8 @@ def dependencies(draft: Draft) -> Iterator[tuple[Loc, str]]:
         yield ["continues", index, "rule"], stage.rule
     for index, stand_in in enumerate(file.told_as):
         yield ["told_as", index, "rule"], stand_in.rule
-    yield from _with_locs(["clear", "rules"], file.clear.rules if file.clear else ())
+    for key in ("rules", "unless", "back") if file.clear else ():
+        yield from _with_locs(["clear", key], getattr(file.clear, key))
     correlation = file.correlation
     if correlation is None:
         return

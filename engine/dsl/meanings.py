@@ -16,6 +16,8 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "versions": "Versions of that component, as bounds that must all hold; any if not given.",
         "speaker": "Components whose processes print it; to vouch for them, it must begin a message of one of their processes.",
         "not_during": "States of a source: what it prints while it is in one of them does not count.",
+        "asked": "Whether its lines are answers of a server that was asked (docs/asking.md): an alert that ends by one is "
+        "verified.",
         "detection": "The text to look for in one event: named items, and a `condition` over them.",
         "correlation": "The pattern to look for in several events over time; instead of `detection`.",
         "entity": "The subject of one alert: keys, or a map of label to capture or label; the cluster if not given.",
@@ -61,6 +63,8 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "in": "... within this time.",
         "rules": "Or: one of these rules matched (a sign that it is over) ...",
         "quiet": "... and no occurrence came for this long.",
+        "unless": "Answers of the cluster that it is not over; they contradict any end ...",
+        "back": "... until one of `rules` or of these, about the same thing.",
     },
     "EscalateEntry": {
         "to": "The severity from then on.",

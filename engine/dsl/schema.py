@@ -149,6 +149,8 @@ class ClearEntry(Strict):
     in_: Duration | None = Field(default=None, alias="in")
     rules: list[RuleId] = []
     quiet: Duration = 0.0
+    unless: list[RuleId] = []
+    back: list[RuleId] = []
 
 
 class EscalateEntry(Strict):
@@ -294,6 +296,7 @@ class RuleFile(Strict):
     versions: Versions = ()
     speaker: list[RuleId] = []
     not_during: list[RuleId] = []
+    asked: Flag = False
     detection: dict[str, Any] | None = None
     correlation: CorrelationEntry | None = None
     entity: Keys | None = None

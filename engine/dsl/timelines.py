@@ -7,7 +7,8 @@
     at 60s: fires {topic: orders}
     at 2h: over
 
-A log line is written without its timestamp, which comes from the time of its step; it goes where the line has `{time}`.
+A log line is written without its timestamp, which comes from the time of its step; it goes where the line has `{time}`,
+or, as a source that asks writes it, `{asked}`.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from engine.incident.alert_groups import AlertGroup
 from engine.incident.cluster_view import view_of
 from engine.incident.course import courses, rhythms
 from engine.incident.links import is_of_others
+from engine.incident.verifying import statements, why_open, why_over
 from engine.model.expressions import HELD_ITEMS, LANGUAGE, Result, evaluate
 from engine.model.incidents import QUIET, Alert, Capture, Evidence, Incident, Roster, Symptom
 from engine.model.matches import Value
@@ -78,7 +79,8 @@ def _composed(group: AlertGroup, context: IncidentContext, incident_id: str) -> 
     named = next((told_as for told_as in rule.told_as if evaluate(told_as.when, environment) is True), None)
     severities = [*_severities(group), *([context.rules[named.rule].severity] if named else [])]
     by_silence = any(alert.why == QUIET for alert in main)
-    deciding = (*main, *_lasting(group.symptoms, context)) if by_silence else main
+    stated = statements(group.symptoms, context.rules)
+    deciding = (*main, *(_lasting(group.symptoms, context) if by_silence else ()), *stated)
     ended = [alert.ends_at for alert in deciding if alert.ends_at is not None]
     is_over = len(ended) == len(deciding)
     pending = all(alert.status == "pending" for alert in main)
@@ -106,7 +108,7 @@ def _composed(group: AlertGroup, context: IncidentContext, incident_id: str) -> 
         next_checks=tuple(render.prose(check, environment) for check in stage.runbook.next_checks),
         references=stage.runbook.references,
         stage=stage.id if stage is not rule else "",
-        why=group.stages[-1].why if group.stages else group.firings[-1].why,
+        why=_why(group, stated, is_over, context),
         pending=pending,
         alerts=group.keys(),
         opened_at=root.starts_at,
@@ -115,6 +117,15 @@ def _composed(group: AlertGroup, context: IncidentContext, incident_id: str) -> 
         heartbeats=rhythms(group),
         blast=view.radius,
     )
+
+
+def _why(group: AlertGroup, stated: Sequence[Alert], is_over: bool, context: IncidentContext) -> str:
+    """Return how the incident began or ended, with what the cluster says of it when it is asked."""
+    own = group.stages[-1].why if group.stages else group.firings[-1].why
+    if is_over or not stated:
+        return why_over(own, stated, is_over)
+    is_own_over = all(alert.ends_at is not None for alert in (*group.firings, *group.stages))
+    return why_open(own, is_own_over, stated, [_title_of(alert, context) for alert in stated])
 
 
 def _title_of(alert: Alert, context: IncidentContext) -> str:

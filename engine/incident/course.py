@@ -52,6 +52,7 @@ def _course(role: str, alert: Alert, title: str, event_ids: Collection[str]) -> 
         sources=alert.sources[:_SOURCES],
         event_id=next((event_id for event_id in alert.evidence if event_id in event_ids), ""),
         offsets_s=alert.offsets_s,
+        why=alert.why if alert.ends_at is not None and role == "root" else "",
     )
 
 

@@ -33,6 +33,7 @@ class Capture(Struct, frozen=True):
     sum: float | None = None
 
 
+VERIFIED = "verified at "  # how the sentence begins on an end that the cluster bore out when it was asked
 QUIET = worded("quiet, not confirmed")  # why an alert ended that nothing but silence ended
 
 
@@ -224,6 +225,7 @@ class AlertCourse(Struct, frozen=True, array_like=True):
     event_id: str = ""
     offsets_s: tuple[int, ...] = ()
     alerts: int = 1
+    why: str = ""  # how a root ended
 
 
 class Incident(Struct, frozen=True):

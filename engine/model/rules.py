@@ -116,13 +116,21 @@ class Continues(Struct, frozen=True):
 class Clear(Struct, frozen=True):
     """When an alert ends: at most `at_most` occurrences in `in_s`, or a match of `rules` and `quiet_s` without occurrences.
 
-    With `in_s` 0 silence alone ends nothing: what is over is a state that lasts, such as a task that was killed.
+    With `in_s` 0 silence alone ends nothing: what is over is a state that lasts, such as a task that was killed. A match of
+    `unless`, an answer of the cluster, contradicts any end, until one of `rules` or `back` about the same thing.
     """
 
     at_most: int = 0
     in_s: float = 3600.0
     rules: tuple[str, ...] = ()
     quiet_s: float = 0.0
+    unless: tuple[str, ...] = ()
+    back: tuple[str, ...] = ()
+
+    @property
+    def signs(self) -> tuple[str, ...]:
+        """All rules whose matches have to do with an end."""
+        return (*self.rules, *self.unless, *self.back)
 
     @property
     def lasts(self) -> bool:
@@ -175,6 +183,7 @@ class Rule(Struct, frozen=True):
     replaces: tuple[str, ...] = ()  # former ids, which configurations may still use
     speaker: tuple[str, ...] = ()  # components whose processes write it; lines of others are hearsay; empty: any process
     not_during: tuple[str, ...] = ()  # states of a source; what it prints while it is in one of them does not count
+    asked: bool = False  # whether its lines are answers of a server that was asked
 
 
 class Captured(Struct, frozen=True):

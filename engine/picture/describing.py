@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from engine.model.incidents import AlertCourse, HeartbeatRun, Incident
+from engine.model.incidents import VERIFIED, AlertCourse, HeartbeatRun, Incident
 from engine.model.phrases import lasting, moment
 from engine.picture.description import (
     BACK,
@@ -72,7 +72,8 @@ def _marks_of(course: AlertCourse, incident: Incident) -> list[Mark]:
     last = max(course.last, *events) if events else course.last
     marks = [Mark(course.role, course.first, last, course.title, sentence, course.severity, count, events, course.event_id)]
     if course.ended_at is not None and course.role == ROOT:
-        over = f"over: {course.title}"
+        verified = f"; {course.why}" if VERIFIED in course.why else ""
+        over = f"over: {course.title}{verified}"
         marks.append(Mark(RESOLVED, course.ended_at, course.ended_at, "over", over))
     return marks
 

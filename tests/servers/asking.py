@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,26 @@ class Asking:
         while words not in self.round(must_answer):
             assert time.monotonic() < deadline, self.record.read_text()
             time.sleep(0.2)
+
+    def follow_the_clock(self) -> None:
+        """Ask at the time that it is from now on."""
+        self._source.wall = lambda: datetime.now(UTC)
+
+    def scanned_with(self, logs: Sequence[Path]) -> list[Incident]:
+        """Return the incidents of a scan of the record and of logs that are worse than medium, as they are at its end."""
+        paths = [str(path) for path in (self.record, *logs)]
+        incidents = {incident.id: incident for incident in replay(Intake(paths, {}).lines(), plan())}.values()
+        return [incident for incident in incidents if incident.severity in ("high", "critical") and incident.status != "merged"]
+
+    def until_scanned(self, logs: Sequence[Path], holds: Callable[[Incident], bool], within_s: float = 420) -> Incident:
+        """Ask every few seconds until the record and logs give one incident, and it is as it is to be; return it."""
+        deadline = time.monotonic() + within_s
+        while not (len(incidents := self.scanned_with(logs)) == 1 and holds(incidents[0])):
+            assert time.monotonic() < deadline, incidents
+            for _ in range(5):
+                self.round(must_answer=False)
+                time.sleep(3)
+        return incidents[0]
 
     def close(self) -> None:
         """Close the connections."""

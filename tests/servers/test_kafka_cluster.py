@@ -93,18 +93,46 @@ def test_a_broker_that_is_killed_is_an_incident_with_its_topics_and_is_over_when
     (incident,) = asking.incidents()
     assert (incident.rule, incident.severity, incident.status) == ("broker-lone-partitions-offline", "critical", "open")
     assert incident.title == "account_event has no leader: its only replica is on broker 2, which is away"
+    assert "account_event" in incident.impact
+    (_, grown, _) = incident.fix
+    assert '"topic":"account_event","partition":0,"replicas":[' in grown.file["increase-replicas.json"].replace(" ", "")
+    assert f"--bootstrap-server {first.address}" in grown.run
     victim.start()
     asking.until("Topic: account_event\tPartition: 0\tLeader: 2\tReplicas: 2\tIsr: 2", must_answer=False)
     for _ in range(4):
         asking.round(must_answer=False)
     (incident,) = asking.incidents()
     assert incident.status == "resolved"
+    assert re.fullmatch(r"verified at \d\d:\d\d UTC by asking the cluster", incident.why)
     client.close()
     client = admin_of(*three)  # the one before may hold on to a broker that was away
     client.delete_topics(["account_event", "orders"])
     asking.until("Topic 'orders' does not exist as expected")
     asking.close()
     client.close()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+def test_logs_and_answers_together_are_one_incident_that_is_verified_when_the_broker_is_back(tmp_path: Path) -> None:
+    with brokers(all_jars(), tmp_path, 3) as (first, victim, third):
+        client = admin_of(first, third)
+        client.create_topics({"account_event": {"assignments": {0: [victim.id]}}})
+        asking = Asking(kafka_cluster.open_source, tmp_path, bootstrap_servers=f"{first.address},{third.address}")
+        asking.follow_the_clock()
+        asking.until("Topic: account_event\tPartition: 0\tLeader: 2\tReplicas: 2\tIsr: 2")
+        client.close()
+        logs = [first.log, victim.log, third.log]
+        victim.kill()
+        incident = asking.until_scanned(logs, lambda each: each.status == "open" and "account_event" in each.title)
+        assert (incident.rule, incident.severity) == ("broker-offline-partition-rf1", "critical")
+        assert incident.labels["broker"] == "2"
+        assert "account_event" in incident.impact
+        assert any('"account_event"' in text for step in incident.fix for text in step.file.values())
+        victim.start()
+        incident = asking.until_scanned(logs, lambda each: each.status == "resolved")
+        assert re.search(r"verified at \d\d:\d\d UTC by asking the cluster", incident.why)
+        asking.close()
 
 
 @pytest.mark.long

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from engine.correlate.asked import asked_rules_of
 from engine.correlate.counted import condition, counted, counted_as
 from engine.correlate.counts import Counts
 from engine.correlate.episodes import Opening
@@ -19,7 +20,7 @@ TYPE = "event_count"
 def state_of(correlation: Correlation, plan: Plan) -> KeyedState:
     """Return the empty state of a correlation of this type."""
     measure = Measure(_opening(condition(correlation), correlation.timespan_s))
-    return Counts(correlation.rule, counted(correlation.rules, plan), measure, speakers_of(plan))
+    return Counts(correlation.rule, counted(correlation.rules, plan), measure, speakers_of(plan), asked_rules_of(plan))
 
 
 def bare(signature: Signature, plan: Plan) -> KeyedState:
@@ -28,7 +29,7 @@ def bare(signature: Signature, plan: Plan) -> KeyedState:
     # whether it matters when each match was
     timed = bool(rule.clear.rules or rule.escalate or signature.collapse_s)
     measure = Measure(_opening(lambda count: count >= 1, 1.0), timed=timed, single=True)  # any second with a match in it
-    return Counts(rule, (counted_as(signature),), measure, speakers_of(plan))
+    return Counts(rule, (counted_as(signature),), measure, speakers_of(plan), asked_rules_of(plan))
 
 
 def _opening(holds: CountCondition, timespan_s: float) -> Opening:
