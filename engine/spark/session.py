@@ -38,6 +38,9 @@ PACKAGES = (
     "sqlalchemy",
 )  # protobuf: without it, stateful Python workers die without a message
 ENDS_WITHIN_S = 30.0
+# With pinned threads the JVM drops the token for its callbacks, so that Python could not authenticate them (py4j 0.10.9.9:
+# PythonClient.copyWith does not copy authToken; CallbackClient.copyWith does).
+_PINNED = "PYSPARK_PIN_THREAD"
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"  # in the environment of a process that spark-submit started
 
 
@@ -98,9 +101,8 @@ def start(resources: Resources, say: Say = lambda sentence: None) -> SparkSessio
     cannot be written to or the master cannot be reached.
     """
     check_runtime()
-    # With pinned threads the JVM drops the token for its callbacks, so that Python could not authenticate them (py4j 0.10.9.9:
-    # PythonClient.copyWith does not copy authToken; CallbackClient.copyWith does).
-    os.environ["PYSPARK_PIN_THREAD"] = "false"
+    if not is_submitted():  # the JVM of spark-submit has decided already
+        os.environ[_PINNED] = "false"
     folder = _run_folder()
     interrupt = signal.getsignal(signal.SIGINT)
     try:
@@ -189,6 +191,9 @@ def _gateway(conf: Any, log: Path | None, folder: Path) -> Any:
 
 
 def _authenticate_callbacks(gateway: Any) -> None:
+    """Let Python ask the JVM for the gateway's token, unless its threads are pinned: it would not have it."""
+    if os.environ.get(_PINNED, "true").lower() == "true":
+        return
     gateway.callback_server_parameters.auth_token = gateway.gateway_parameters.auth_token
 
 
