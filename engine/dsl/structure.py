@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, Tag, ValidationError
 from pydantic_core import ErrorDetails
@@ -128,6 +128,9 @@ def _model_at(model: type[BaseModel], loc: Loc) -> type[BaseModel] | None:
             continue
         if step.startswith(TAG):
             annotation = _tagged(annotation, step)
+            continue
+        if get_origin(annotation) in (dict, Mapping):
+            annotation = get_args(annotation)[1]  # the step is a key of the user's own
             continue
         owner = _model_in(annotation)
         fields = {field.alias or name: field for name, field in owner.model_fields.items()} if owner else {}

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine.cli.main import main
+from engine.model.proofs import Proof
 from engine.store import Store
 from tests.spark.test_run import WITHIN_S, tocsin, wait
 
@@ -60,9 +61,9 @@ def test_a_run_is_looked_at_and_proved_and_nobody_else_is_told(tmp_path: Path, c
         assert [stage["name"] for stage in proved["stages"]] == ["put", "judged", "told", "resolved"]
         assert command("prove", "-c", config, "--quiet") == (0, "")
         # a line that somebody else writes is told to nobody
-        forged = '{"@timestamp": "%s", "message": "tocsin prove abcdefghijkl has put this line here; it means no trouble"}\n'
+        now = datetime.now(UTC)
         with (logs / "tocsin-prove.log").open("a") as log:
-            log.write(forged % datetime.now(UTC).isoformat(timespec="milliseconds"))
+            log.write(f"{Proof('abcdefghijkl', 'screen', now).line(now)}\n")
         wait(process, path, lambda store: store.proofs().incident("abcdefghijkl") is not None)
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=WITHIN_S)

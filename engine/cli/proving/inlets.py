@@ -79,5 +79,7 @@ def _into_index(source: SourceSettings, pattern: str, proof: Proof, line: str) -
     except ImportError:
         raise RuntimeMissing("a source of type elasticsearch needs the package: pip install 'tocsin[elasticsearch]'") from None
     fields = json.loads(line)
-    document = {"@timestamp": fields["@timestamp"], "message": fields["message"]}  # strict mappings know these
+    # without level and logger it would be taken for a part of the event before it; the names are those of ECS
+    own = {"level": fields["level"], "logger": fields["logger"]}
+    document = {"@timestamp": fields["@timestamp"], "message": fields["message"], "log": own}
     return put_document(ElasticsearchConnection(**source.connection), pattern, f"tocsin-{proof.nonce}", document)

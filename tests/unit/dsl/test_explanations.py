@@ -26,13 +26,26 @@ tests: [{log: something bad happened, fires: {}}, {log: all is well, silent: tru
 """
 
 
+OTHER = """\
+id: other
+title: Something else about {topic}
+severity: high
+component: any
+detection: {seen: "else {topic}", condition: seen}
+entity: [cluster, topic]
+runbook: {cause: It broke., impact: It is down.}
+tests: [{log: else orders, fires: {topic: orders}}, {log: all is well, silent: true}]
+"""
+
+
 def found(piece: str, folder: Path) -> set[str]:
     """Return the codes of a rule whose keys are those of `piece`, and otherwise of a good rule."""
     own = {line.partition(":")[0] for line in piece.splitlines() if line[:1].isalpha()}
     rest = [line for line in BASE.splitlines() if line.partition(":")[0] not in own]
     path = folder / "example.yml"
     path.write_text("\n".join(["id: example", *rest[1:], piece]))
-    return {diagnostic.code for diagnostic in lint([path])}
+    (folder / "other.yml").write_text(OTHER)
+    return {diagnostic.code for diagnostic in lint([folder]) if diagnostic.path == str(path)}
 
 
 def test_every_code_says_why() -> None:

@@ -138,3 +138,87 @@ def test_a_file_that_is_no_yaml_is_one_finding(folder: Path) -> None:
     (folder / "tocsin.yml").write_text("sources: [\n")
     check = check_configuration(folder / "tocsin.yml")
     assert (len(check.findings), check.items, check.exit_code) == (1, (), 2)
+
+
+MISTAKEN = """\
+sources:
+  - {type: files, paths: [nowhere/*.log], labels: {cluster: prod}}
+  - {type: filess, paths: [logs]}
+  - {type: files, pathss: [logs]}
+  - {type: files, paths: [logs], timezone: Europe/Berln}
+  - {type: files, paths: [logs], start: yesterday}
+  - {type: kafka, bootstrap_servers: "127.0.0.1:1", topics: []}
+  - {type: files, paths: [logs], may_speak_for: [brokr]}
+rules: [builtin, my-rules]
+overrides:
+  broker-silnt: {severity: low}
+  broker-silent: {severity: hihg}
+clusters:
+  prodd: {bootstrap: kafka-1:9092}
+  prod: {conect_url: "http://connect:8083"}
+receivers:
+  - {name: ops, slack: {channel: "#ops", token: "env:NO_SUCH_TOKEN"}}
+  - {name: ops, webhook: {url: "http://127.0.0.1:9/"}}
+  - {name: hook, webhook: {url: "ftp://example/x"}}
+  - {name: mail, email: {to: [nobody]}}
+route:
+  receiver: opps
+  group_wait: 30 parsecs
+  routes:
+    - {receiver: hook, matchers: ['severity="hihg"']}
+    - {receiver: hook, matchers: ['component="brokr"']}
+    - {receiver: hook, matchers: ['rule="no-such-rule"']}
+    - {receiver: hook, matchers: ['cluster="prd"']}
+    - {receiver: hook, matchers: ['severity="high"']}
+    - {receiver: ops, matchers: ['severity="high"']}
+    - {receiver: ops, matchers: ['severity==high']}
+    - {receiver: ops, matchers: ['topic="a"'], continue: true, mute_time_intervals: [nights]}
+time_intervals:
+  - {name: weekend, time_intervals: [{weekdays: [satday]}]}
+store: postgres//x
+retention: forever
+spark: {trigger: fast, cors: 2}
+web: {listen: "999.0.0.1:80", public_url: "not a url"}
+metrics: {listen: "nowhere"}
+roster: [1, 2]
+"""
+MISTAKES = {
+    ("TOC101", 0),
+    ("TOC204", 3),
+    ("TOC201", 4),
+    ("TOC202", 4),
+    ("TOC705", 5),
+    ("TOC704", 6),
+    ("TOC212", 7),
+    ("TOC204", 12),
+    ("TOC201", 15),
+    ("TOC709", 18),
+    ("TOC711", 19),
+    ("TOC202", 20),
+    ("TOC711", 20),
+    ("TOC207", 23),
+    ("TOC706", 25),
+    ("TOC803", 30),
+    ("TOC706", 31),
+    ("TOC717", 32),
+    ("TOC804", 32),
+    ("TOC716", 34),
+    ("TOC806", 34),
+    ("TOC722", 35),
+    ("TOC207", 36),
+    ("TOC201", 37),
+    ("TOC207", 37),
+    ("TOC714", 38),
+    ("TOC713", 39),
+    ("TOC201", 40),
+}
+"""Code and line of each mistake in MISTAKEN."""
+
+
+def test_every_mistake_of_a_configuration_is_found_in_one_run(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "tocsin.yml").write_text(MISTAKEN)
+    check = check_configuration(tmp_path / "tocsin.yml", offline=True)
+    assert len(MISTAKES) >= 25
+    assert {(finding.code, finding.line) for finding in check.findings} == MISTAKES
+    assert check.exit_code == 2
