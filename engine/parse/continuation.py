@@ -9,10 +9,11 @@ _RUBY = r"(?:from )?[\w./@+-]+\.(?:rb|ru):\d+:in [`']"  # frames of Ruby, the on
 _POSTGRES = r"(?:CONTEXT|DETAIL|HINT|STATEMENT):  "  # PostgreSQL's additions to a message, with two blanks behind the colon
 # Snowflake's connector prints these below its exception
 _SNOWFLAKE = r"(?:\[SF_KAFKA_CONNECTOR\] )?Error Code: \d{4}\s*$|\[SF_KAFKA_CONNECTOR\] (?:Detail|Message): "
+_ORACLE = r"ORA-\d{5}: |\w[\w-]* Error: \d+: |Additional information: "  # Oracle's causes, one below the other
 _STACK = r"Stack \(most recent call last\)"  # a Python stack without an exception
 _TRACE = (
     r"at (?:[\w$.<]|\[Source: )|Caused by: |Reason: |Suppressed: |\.\.\. \d+ (?:more|common frames)"
-    rf"|{_POSTGRES}|{_SNOWFLAKE}|{_FRAME}|{_RUBY}|{_STACK}"
+    rf"|{_POSTGRES}|{_SNOWFLAKE}|{_ORACLE}|{_FRAME}|{_RUBY}|{_STACK}"
 )
 _CONTINUES = re.compile(rf"""\s|["'\]}}),]|{_TRACE}""")
 _TRACEBACK = "Traceback (most recent call last)"
@@ -26,7 +27,7 @@ _BRACES = re.compile(r'[{}"]|\\.')  # an escaped character is matched so that it
 
 def continues(text: str) -> bool:
     """Return whether a line of bare text continues the line before it: a stack frame, a cause or reason, an indented line, an
-    addition of PostgreSQL or of Snowflake's connector, the rest of a quoted or bracketed text."""
+    addition of PostgreSQL, Oracle or Snowflake's connector, the rest of a quoted or bracketed text."""
     return _CONTINUES.match(text) is not None
 
 

@@ -35,6 +35,7 @@ runbook:
     - {do: Look at it, where: broker, run: [kafka-topics.sh, --bootstrap-server, "k:9092", --describe, --topic, orders]}
     - {do: Allow it, where: broker, run: [kafka-acls.sh, --bootstrap-server, "k:9092", --list]}
     - {do: Reach it, where: broker, run: [kafka-broker-api-versions.sh, --bootstrap-server, "k:9092"]}
+    - {do: Step over it, where: client, run: [kafka-consumer-groups.sh, --bootstrap-server, "k:9092", --group, g, --reset-offsets, --to-latest]}
   verify: [curl, "http://c:8083/connectors/cdc/status"]
   next_checks: [Is max.poll.interval.ms longer than the slowest record?, Is the process alive?]
   references:
@@ -50,9 +51,9 @@ JAVA = [
     {"producer.max.request.size": "2097152"},
     {},
     {"snapshot.mode": "initial"},
-    *[{}] * 4,
+    *[{}] * 5,
 ]
-POLL, SEND, WAIT, LEAD, MOVE, OPEN, SPEAK, READ, AGAIN, LOOK, ALLOW, REACH = range(len(JAVA))
+POLL, SEND, WAIT, LEAD, MOVE, OPEN, SPEAK, READ, AGAIN, LOOK, ALLOW, REACH, RESET = range(len(JAVA))
 OWN = {"main.consumer.fetch.min.bytes": "1", "my.own.setting": "x"}
 ADDRESS = "--bootstrap-server k:9092"
 COMMANDS = {
@@ -60,15 +61,18 @@ COMMANDS = {
     LOOK: f"kafka-topics.sh {ADDRESS} --describe --topic orders",
     ALLOW: f"kafka-acls.sh {ADDRESS} --list",
     REACH: f"kafka-broker-api-versions.sh {ADDRESS}",
+    RESET: f"kafka-consumer-groups.sh {ADDRESS} --group g --reset-offsets --to-latest",
 }
 # dialect -> step -> its command there; empty where it does not work
 SPOKEN_COMMANDS: Mapping[str, Mapping[int, str]] = {
     **{name: {AGAIN: ""} for name in ("airbyte", "nifi", "debezium-server", "debezium-engine", "flink")},
     **{name: {ALLOW: ""} for name in ("heroku", "confluent-cloud", "event-hubs")},
     "rpk": {LOOK: "rpk topic describe orders", REACH: "rpk cluster info -X brokers=k:9092"},
-    "scala-clients": {LOOK: "kafka-topics.sh --zookeeper ${zookeeper:?} --describe --topic orders", REACH: ""},
+    "scala-clients": {LOOK: "kafka-topics.sh --zookeeper ${zookeeper:?} --describe --topic orders", REACH: "", RESET: ""},
+    "kafka-until-0-10": {LOOK: "kafka-topics.sh --zookeeper ${zookeeper:?} --describe --topic orders", RESET: ""},
     "kafka-until-2-1": {LOOK: "kafka-topics.sh --zookeeper ${zookeeper:?} --describe --topic orders"},
 }
+OF_HISTORY = "schema.history.internal"
 OF_SINK, OF_SOURCE = "consumer.override.request.timeout.ms", "producer.override.request.timeout.ms"
 # dialect -> (line, labels, step -> its settings)
 SPOKEN: Mapping[str, tuple[str, Mapping[str, str], Mapping[int, Mapping[str, str]]]] = {
@@ -201,7 +205,22 @@ SPOKEN: Mapping[str, tuple[str, Mapping[str, str], Mapping[int, Mapping[str, str
     "scala-clients": (
         "[2015-06-02 10:30:14,027] ERROR TROUBLE (kafka.producer.async.DefaultEventHandler)",
         {},
+        {POLL: {"zookeeper.session.timeout.ms": "120000"}, SEND: {}},
+    ),
+    "kafka-until-0-10": (
+        "TROUBLE org.apache.kafka.common.errors.GroupCoordinatorNotAvailableException: The group coordinator is not available.",
         {},
+        {},
+    ),
+    "debezium-history": (
+        "[2023-02-03 02:05:02,285] WARN [Consumer clientId=shop-schemahistory, groupId=shop-schemahistory] TROUBLE",
+        {},
+        {
+            POLL: {f"{OF_HISTORY}.consumer.max.poll.records": "1", f"{OF_HISTORY}.consumer.session.timeout.ms": "120000"},
+            SEND: {f"{OF_HISTORY}.producer.max.request.size": "2097152"},
+            WAIT: {f"{OF_HISTORY}.consumer.request.timeout.ms and {OF_HISTORY}.producer.request.timeout.ms": "60000"},
+            LEAD: {f"{OF_HISTORY}.consumer.group.id": "g", **OWN},
+        },
     ),
     "kafka-until-2-1": (
         "[2017-03-01 10:00:00,000] WARN Partition [orders,3] on broker 1: TROUBLE (kafka.cluster.Partition)",
@@ -316,7 +335,7 @@ def test_a_command_that_does_not_work_there_leaves_what_to_know_instead(plan: Pl
 def test_what_to_know_instead_is_said_once(plan: Plan) -> None:
     line, labels, _ = SPOKEN["scala-clients"]
     steps = incident_of(line, labels, plan).fix
-    assert [step.do.count("spelled for Kafka 0.8") for step in steps] == [int(n == LOOK) for n, _ in enumerate(steps)]
+    assert [step.do.count("spelled for Kafka 0.8") for step in steps] == [int(n in (POLL, LOOK)) for n, _ in enumerate(steps)]
 
 
 def test_every_dialect_is_spoken_here() -> None:
@@ -352,7 +371,7 @@ def test_the_clients_of_a_task_are_configured_at_its_connector(plan: Plan) -> No
     line, labels, _ = SPOKEN["connect-task"]
     assert [step.where for step in incident_of(line, labels, plan).fix] == [
         *["connector"] * 4,
-        *["broker", "worker", "client", "connector", "connector", "broker", "broker", "broker"],
+        *["broker", "worker", "client", "connector", "connector", "broker", "broker", "broker", "client"],
     ]
 
 
