@@ -17,7 +17,8 @@ from msgspec.structs import replace
 
 from connectors.files import STDIN, Unpacking, container_labels, find, read_chunks, same_content
 from engine.errors import SourceError
-from engine.model.records import SPEAKS_FOR, Labels, Progress, RawLine
+from engine.model.records import NEAR_LABEL, SPEAKS_FOR, Labels, Progress, RawLine
+from engine.parse.stamps import printed_day
 from engine.ports import Chunk
 
 _RECORD = re.compile(
@@ -27,6 +28,7 @@ _RECORD = re.compile(
 BAR_FROM_BYTES = 5_000_000  # smaller input is read before a bar could be seen
 
 MOST_HELD_BYTES = 64 << 20  # of standard input
+_HEAD_BYTES = 64 << 10  # in which a day with its year is looked for
 
 Advance = Callable[[int], None]  # takes the number of bytes read so far
 
@@ -143,7 +145,7 @@ class Intake:
     def _file(self, path: str) -> Iterator[Chunk | Progress]:
         empty = True
         try:
-            for item in self._chunks_of(path):
+            for item in _with_day(self._chunks_of(path)):
                 empty = empty and isinstance(item, Progress)
                 yield item
         except SourceError as error:
@@ -153,6 +155,17 @@ class Intake:
             return
         if empty:
             self.notes.append(f"{self._names[path]}: is empty")
+
+
+def _with_day(items: Iterator[Chunk | Progress]) -> Iterator[Chunk | Progress]:
+    """Yield the items of one file; where it has lines with a year and lines without, its chunks name a day of the former."""
+    day: str | None = None
+    for item in items:
+        if isinstance(item, Chunk):
+            day = printed_day(item.data[:_HEAD_BYTES]) if day is None and item.data else day
+            yield replace(item, labels={NEAR_LABEL: day, **item.labels}) if day else item
+        else:
+            yield item
 
 
 def _advancing(items: Iterator[Chunk | Progress], advance: Advance, bytes_before: int, size: int) -> Iterator[Chunk | Progress]:

@@ -29,12 +29,12 @@ from engine.columns.lines import (
     to_us,
 )
 from engine.match.digits import ALIKE
-from engine.model.records import AHEAD_LABEL, EARLIEST_LABEL, TIMEZONE_LABEL, Labels, Record
-from engine.parse.stamps import LATEST, ZONES, StampBounds, bounds_of
+from engine.model.records import AHEAD_LABEL, EARLIEST_LABEL, NEAR_LABEL, TIMEZONE_LABEL, Labels, Record
+from engine.parse.stamps import HALF_A_YEAR, LATEST, ZONES, StampBounds, bounds_of
 from engine.parse.times import is_repeated, names_offset, parse_stamp, zone_of
 from engine.parse.wrappers.structured_json import SECONDS_DIGITS, epoch_text
 
-_CLOCK = (TIMEZONE_LABEL, EARLIEST_LABEL, AHEAD_LABEL)  # the labels that the time of a stamp depends on
+_CLOCK = (TIMEZONE_LABEL, EARLIEST_LABEL, AHEAD_LABEL, NEAR_LABEL)  # the labels that the time of a stamp depends on
 _DAY_US = 86_400_000_000
 YEARLESS = ("month_day", "twelve_hour")  # layouts of stamps that may have no year
 _SECONDS = re.compile(rb"(?<!0)00?:00:(00)(?:[.,_:](0{1,9}))?")
@@ -183,7 +183,8 @@ def _of_one_clock(
     if layout not in YEARLESS:
         return StampReader(layout, zone, bounds).read(stamps, taken)
     at_us = np.full(len(rows), NO_TIME, np.int64)
-    references = taken if wrapped is None else np.where(wrapped > UNDATED, wrapped, taken)
+    own_latest = taken if bounds.near is None else _no_later(taken, to_us(bounds.near + HALF_A_YEAR))
+    references = own_latest if wrapped is None else np.where(wrapped > UNDATED, wrapped, own_latest)
     days = references // _DAY_US
     for day in np.unique(days[references != NO_TIME]).tolist():
         own = np.flatnonzero((days == day) & (references != NO_TIME))
@@ -194,6 +195,10 @@ def _of_one_clock(
         )
         at_us[own] = np.where(first == last, first, NO_TIME)
     return at_us
+
+
+def _no_later(ingested_us: Integers, latest_us: int) -> Integers:
+    return np.where(ingested_us == NO_TIME, latest_us, np.minimum(ingested_us, latest_us))
 
 
 def _of_numbers(numbers: pa.Array) -> Integers:

@@ -20,8 +20,8 @@ NOBODY = "nobody"
 REPEATED = "repeated_hour"  # label of events whose stamp is in an hour that occurs twice in their zone
 
 # labels that say how to read the stamps of a source; events do not have them
-TIMEZONE_LABEL, EARLIEST_LABEL, AHEAD_LABEL = "timezone", "stamps.earliest", "stamps.ahead_s"
-STAMP_LABELS = frozenset((TIMEZONE_LABEL, EARLIEST_LABEL, AHEAD_LABEL))
+TIMEZONE_LABEL, EARLIEST_LABEL, AHEAD_LABEL, NEAR_LABEL = "timezone", "stamps.earliest", "stamps.ahead_s", "stamps.near"
+STAMP_LABELS = frozenset((TIMEZONE_LABEL, EARLIEST_LABEL, AHEAD_LABEL, NEAR_LABEL))
 
 
 class RawLine(Struct, frozen=True, array_like=True, gc=False):

@@ -13,7 +13,7 @@ import pytest
 from engine.cli import intake as module
 from engine.cli.intake import Intake
 from engine.cli.main import main
-from engine.model.records import RawLine
+from engine.model.records import NEAR_LABEL, RawLine
 from engine.ports import Chunk
 from tests.containers import make_docker_log
 
@@ -161,3 +161,13 @@ def test_single_files_are_read_once_more(tmp_path: Path) -> None:
     second.unlink()
     assert list(intake.chunks_from({str(second)})) == []
     assert intake.refused == []
+
+
+def test_a_file_with_lines_that_lack_the_year_names_a_day_of_the_others(tmp_path: Path) -> None:
+    (tmp_path / "mixed.log").write_text("F0716 06:25:28.912203 1 a.go:9] boom\n[sarama] 2024/07/16 06:25:28 EOF\n")
+    (tmp_path / "plain.log").write_text("F0716 06:25:28.912203 1 a.go:9] boom\n")
+    lines = [item for item in Intake([str(tmp_path)], {}).lines() if isinstance(item, RawLine)]
+    assert {Path(line.source_id).name: line.labels.get(NEAR_LABEL) for line in lines} == {
+        "mixed.log": "2024-07-16",
+        "plain.log": None,
+    }

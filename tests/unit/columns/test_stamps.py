@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.columns.lines import MISDATED, NO_TIME, UNDATED, texts_of
-from engine.columns.stamps import StampReader, to_us
-from engine.model.records import EARLIEST_LABEL, Record
+from engine.columns.lines import MISDATED, NO_TIME, UNDATED, lines_of, texts_of
+from engine.columns.stamps import StampReader, read_stamps, to_us
+from engine.model.records import EARLIEST_LABEL, NEAR_LABEL, Record
 from engine.parse.stamps import bounds_of, stamp_of
 from engine.parse.times import zone_of
 from engine.parse.wrappers.structured_json import epoch_text
+from engine.ports import Chunk
 
 TAKEN = datetime(2023, 3, 1, tzinfo=UTC)
 SHAPES = {
@@ -65,3 +66,13 @@ def test_numbers_are_read_as_those_of_documents(type_: pa.DataType, data: st.Dat
     record = Record("a", 0, "", ingested_at=TAKEN, labels=labels)
     for number, at_us in zip(numbers, read, strict=True):
         assert at_us == _told(*stamp_of(record, epoch_text(number), "epoch_ms")), number
+
+
+@pytest.mark.parametrize("near", ["2024-07-16", ""])
+@pytest.mark.parametrize("taken", [datetime(2026, 11, 27, tzinfo=UTC), None])
+def test_a_stamp_without_a_year_gets_the_one_that_the_parser_gives_it(near: str, taken: datetime | None) -> None:
+    stamp, labels = "0716 06:25:28.912203", {NEAR_LABEL: near} if near else {}
+    chunk = Chunk("s", 0, f"F{stamp} 1 a.go:9] boom\n".encode(), 1, taken, labels)
+    at_us = read_stamps(lines_of([chunk]), np.array([0]), np.array([0]), [labels], pa.array([stamp]), "month_day")
+    at, _ = stamp_of(Record("s", 0, "", ingested_at=taken, labels=labels), stamp, "month_day")
+    assert at_us.tolist() == [NO_TIME if at is None else to_us(at)]

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from engine.model.records import AHEAD_LABEL, EARLIEST_LABEL, Record
-from engine.parse.stamps import AHEAD, EARLIEST, LATEST, ZONES, stamp_of
+from engine.model.records import AHEAD_LABEL, EARLIEST_LABEL, NEAR_LABEL, Record
+from engine.parse.stamps import AHEAD, EARLIEST, LATEST, ZONES, printed_day, stamp_of
 from tests.unit.parse.reading import event
 
 TAKEN = datetime(2022, 10, 5, 18, tzinfo=UTC)
@@ -84,3 +84,25 @@ def test_no_arithmetic_on_a_time_in_bounds_leaves_the_calendar() -> None:
     most = timedelta(days=100_000)  # more than any duration of a rule
     assert EARLIEST - most > datetime.min.replace(tzinfo=UTC)
     assert LATEST + AHEAD + ZONES + most < datetime.max.replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("stamp", "year"), [("0716 06:25:28", 2024), ("0110 06:25:28", 2025), ("1231 06:25:28", 2024), ("0120 06:25:28", 2024)]
+)
+def test_a_stamp_without_a_year_is_nearest_to_a_day_that_its_source_prints(stamp: str, year: int) -> None:
+    taken = datetime(2026, 11, 27, tzinfo=UTC)
+    labels = {NEAR_LABEL: "2024-07-16"}
+    at, _ = stamp_of(Record("s", 0, "", ingested_at=taken, labels=labels), stamp, "month_day")
+    assert at is not None
+    assert at.year == year
+    alone, _ = stamp_of(Record("s", 0, "", ingested_at=taken), stamp, "month_day")
+    assert alone is not None
+    assert alone.year in (2025, 2026)
+
+
+def test_a_day_with_its_year_is_looked_for_where_lines_lack_it() -> None:
+    klog, sarama = b"F0716 06:25:28.912203 1 a.go:9] boom", b"[sarama] 2024/07/16 06:25:28 EOF"
+    assert printed_day(klog + b"\n" + sarama) == "2024-07-16"
+    assert printed_day(klog) == ""
+    assert printed_day(sarama) == ""
+    assert printed_day(klog + b" since a long time, it was built at 2019-01-01 00:00:00") == ""
