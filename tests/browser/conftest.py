@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from starlette.types import ASGIApp
 
 from engine.model.acts import Act, ActKind
-from engine.model.incidents import Evidence, Incident
+from engine.model.incidents import Alert, Evidence, Incident, Verdict
 from engine.model.notifications import Delivery, DeliveryState, NotificationLog, Reason, Settlement
 from engine.model.proof import Neighbours
 from engine.store import Store
@@ -87,6 +87,9 @@ def address(tmp_path_factory: pytest.TempPathFactory, incidents: list[Incident])
     ]
     with store.batch(BatchId("query", 0)) as ledger:
         ledger.put_incidents([*past, *incidents])
+        begin, key = silent.first_seen or NOW, (silent.key[0], "broker-slow-disk", silent.key[2])
+        slow = Alert(key, "firing", "info", begin, begin, None, 1200, True, dict(silent.labels))
+        ledger.put_findings([Verdict(key, (slow,))], (), (), ())
     for n, kind, text in (
         (3, ActKind.NOTE, "Power supply of rack 7. The broker was up again after\nthe fuse was replaced."),
         (3, ActKind.RESOLVE, "replaced the fuse"),
