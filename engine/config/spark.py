@@ -28,7 +28,7 @@ def _spark_setting(name: str, value: Any) -> Any:
         raise finding_error(Code.BAD_OPTION, f"`{name}` is not a setting of Spark with a text", "write spark.NAME: VALUE")
     if name == "spark.master":
         raise finding_error(Code.BAD_OPTION, "`spark.master` has a key of its own", "write `master` under `spark`")
-    if not is_secret_setting(name):
+    if not is_secret_setting(name) and not value.startswith("env:"):  # such as the name of a pod, which is known there only
         return value
     try:
         return parse_secret(value)

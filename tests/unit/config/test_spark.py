@@ -26,13 +26,17 @@ def errors(folder: Path, spark: str) -> list[str]:
 
 
 def test_a_master_settings_of_spark_and_secrets_by_reference(tmp_path: Path) -> None:
-    conf = "spark.executor.memory: 2g, spark.authenticate.secret: 'file:spark-secret', spark.dynamicAllocation.enabled: false"
+    conf = (
+        "spark.executor.memory: 2g, spark.authenticate.secret: 'file:spark-secret', spark.dynamicAllocation.enabled: false,"
+        " spark.kubernetes.driver.pod.name: 'env:POD_NAME'"
+    )
     settings = load(written(tmp_path, f"master: 'spark://m:7077', parallelism: 4, conf: {{{conf}}}"))
     assert (settings.master, settings.parallelism, settings.partitions) == ("spark://m:7077", 4, None)
     assert settings.conf == {
         "spark.executor.memory": "2g",
         "spark.authenticate.secret": Secret("file", str(tmp_path / "spark-secret")),
         "spark.dynamicAllocation.enabled": "false",
+        "spark.kubernetes.driver.pod.name": Secret("env", "POD_NAME"),
     }
 
 
