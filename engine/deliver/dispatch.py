@@ -19,11 +19,12 @@ from engine.deliver.planner import Planner
 from engine.deliver.receipts import delivered, expired, settled
 from engine.deliver.refreshing import Refresher
 from engine.deliver.resuming import is_expired
+from engine.model.incidents import DAWN
 from engine.model.links import LinkTargets
 from engine.model.notifications import Delivery, DeliveryState, Notification, Reason, Receipt, Settlement
 from engine.model.prose import localised
 from engine.ports import Receiver
-from engine.route import Candidate, is_minor, notification_log, overflow, storm_keys, storming, urgency
+from engine.route import Candidate, held_until, is_minor, notification_log, overflow, storm_keys, storming, urgency
 from engine.route.floods import SINGLES_S
 from engine.route.storms import STORM_S
 
@@ -138,6 +139,7 @@ class Dispatch:
     def wait_s(self, planner: Planner) -> float | None:
         """Return the seconds until a waiting entry can be sent; None when none waits, or only for attempts in flight."""
         now, waits = self._clock.now(), []
+        held_until_of = self._holds(planner, now)
         for entry in self._book.waiting.values():
             receiver = self._receivers.get(entry.receiver)
             if (
@@ -146,13 +148,28 @@ class Dispatch:
                 or planner.incident_of(entry) is None
             ):
                 continue
-            waits.append(max((entry.due_at - now).total_seconds(), self._pace.wait_s(receiver.rate_limit_key, now)))
+            due_at = max(entry.due_at, held_until_of(entry))
+            waits.append(max((due_at - now).total_seconds(), self._pace.wait_s(receiver.rate_limit_key, now)))
         return min(waits, default=None)
 
     def _due(self, planner: Planner) -> list[Candidate]:
         now = self._clock.now()
         due = [entry for entry in self._book.waiting.values() if entry.due_at <= now and entry.receiver in self._receivers]
-        return [Candidate(entry, incident) for entry in due if (incident := planner.incident_of(entry)) is not None]
+        held_until_of = self._holds(planner, now)
+        ready = [entry for entry in due if held_until_of(entry) <= now]
+        return [Candidate(entry, incident) for entry in ready if (incident := planner.incident_of(entry)) is not None]
+
+    def _holds(self, planner: Planner, now: datetime) -> Callable[[Delivery], datetime]:
+        """Return until when an entry is held back as its incident may become part of a storm (see held_until)."""
+        policy = planner.policy
+        gatherers = policy.gatherers if policy.storm_size and not policy.hurry else ()
+        counts = {receiver: self._recent_keys(receiver, now) for receiver in gatherers if self._opened[receiver]}
+
+        def held(entry: Delivery) -> datetime:
+            recent, incident = counts.get(entry.receiver), planner.incident_of(entry)
+            return DAWN if not recent or incident is None else held_until(Candidate(entry, incident), recent)
+
+        return held
 
     def _gather(self, planner: Planner) -> None:
         """Put storms into one message each, where people read it."""

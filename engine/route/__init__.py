@@ -9,7 +9,17 @@ from engine.route.matchers import MatcherError, holds, parse_matcher
 from engine.route.muting import muted_by
 from engine.route.reach import covers, excludes_all, words_of
 from engine.route.recording import needs_recording, recorded_changes
-from engine.route.storms import decide_storm, in_order, is_of, is_storm, storm_digest, storm_id, storm_keys, storming
+from engine.route.storms import (
+    decide_storm,
+    held_until,
+    in_order,
+    is_of,
+    is_storm,
+    storm_digest,
+    storm_id,
+    storm_keys,
+    storming,
+)
 from engine.route.tree import Target, route, routing_labels
 
 __all__ = [
@@ -24,6 +34,7 @@ __all__ = [
     "digest",
     "excludes_all",
     "flood_digest",
+    "held_until",
     "holds",
     "hours_change_at",
     "in_interval",

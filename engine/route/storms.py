@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from msgspec.structs import replace
 
-from engine.model.incidents import Incident, Symptom
+from engine.model.incidents import DAWN, Incident, Symptom
 from engine.model.notifications import STORM_PREFIX, STORM_RULE, Delivery, NotificationLog, Reason
 from engine.model.proofs import PROOF_RULE
 from engine.model.routes import Timings
@@ -21,6 +21,8 @@ from engine.route.summary import number_of_incidents, summary_incident
 
 STORM_S = 60.0  # within which incidents are counted
 EDIT, GROWTH = timedelta(seconds=15), timedelta(seconds=60)  # the least time between two edits, and between two messages
+FIRST = 2  # new incidents of a key within STORM_S that are sent at once
+HOLD = timedelta(seconds=10)  # how long the next ones wait for a storm, from when they were known
 JOIN = timedelta(minutes=5)  # how long after its last new incident a storm takes another one
 _FOLDED = frozenset((Reason.OPENED, Reason.ESCALATED, Reason.REOPENED))
 _OVER = frozenset(("resolved", "retracted", "merged"))
@@ -74,6 +76,14 @@ def storming(
         parts = {id(candidate) for candidates in chosen.values() for candidate in candidates}
         remaining = [candidate for candidate in remaining if id(candidate) not in parts]
     return chosen
+
+
+def held_until(candidate: Candidate, recent: Mapping[str, int]) -> datetime:
+    """Return until when a new incident waits in case it becomes part of a storm: FIRST of its rule or cluster had a message of
+    their own within STORM_S, by `recent`. DAWN when it does not wait."""
+    is_new = candidate.entry.reason is Reason.OPENED and _is_foldable(candidate.entry)
+    is_next = any(recent.get(key, 0) >= FIRST for key in storm_keys(candidate.incident))
+    return candidate.entry.known_at + HOLD if is_new and is_next else DAWN
 
 
 def storm_digest(id: str, members: Sequence[Incident], apart: Container[str] = ()) -> Incident:

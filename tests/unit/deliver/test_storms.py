@@ -96,6 +96,38 @@ def test_forty_incidents_in_a_minute_are_one_message_whose_table_grows(scene: Sc
     assert scene.store.outbox().standings("inc-07")[0].log.digest.startswith("storm-")  # type: ignore[union-attr]
 
 
+def at_once(server: SlackStandIn, store: Store) -> Scene:
+    policy = replace(POLICY, tree=Route("ops", timings=Timings(0.0, 300.0, 4 * 3600.0)))
+    return Scene(store, {"ops": slack.open_receiver("#kafka-ops", TOKEN, server.base_url)}, policy)
+
+
+@pytest.mark.parametrize("in_s", [20, 60])
+def test_forty_incidents_are_three_messages_at_most_where_none_waits(server: SlackStandIn, store: Store, in_s: int) -> None:
+    scene = at_once(server, store)
+    for second in range(in_s):
+        put(scene, range(MANY * second // in_s, MANY * (second + 1) // in_s))
+        scene.at(second)
+        assert server.parents() or not scene.store.outbox().entries(), "the first is not delayed"
+    through(scene, in_s, 100)
+    assert len(server.parents()) <= 3
+    *alone, storm = server.parents()
+    assert f"{MANY - len(alone)} incidents of broker-silent" in storm["text"]
+
+
+def test_a_third_incident_waits_ten_seconds_for_a_storm_and_is_told_by_itself_where_none_comes(
+    server: SlackStandIn, store: Store
+) -> None:
+    scene = at_once(server, store)
+    for second in range(3):
+        put(scene, range(second, second + 1))
+        scene.at(second)
+    assert len(server.parents()) == 2
+    through(scene, 3, 12)
+    assert len(server.parents()) == 2
+    scene.at(12)
+    assert [message["text"].partition(":")[0] for message in server.parents()] == ["HIGH"] * 3
+
+
 def test_its_rows_follow_and_its_end_is_one_line(scene: Scene, server: SlackStandIn) -> None:
     put(scene, range(12))
     through(scene, 0, 40)
