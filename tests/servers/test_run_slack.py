@@ -15,7 +15,7 @@ import pytest
 from tests.lab.running import CHANNEL, ROOT, TOKEN_NAME, tocsin
 from tests.standins.slack_socket import APP_TOKEN, SlackWithPeople
 
-WITHIN_S = 90.0
+WITHIN_S = 240.0  # of a machine that does much else; alone it takes half a minute
 STORY = ROOT / "samples" / "5-rebalance-storm"
 CONFIG = """
 sources:
@@ -29,7 +29,7 @@ notify_max_age: 0s
 store: sqlite:///./tocsin.db
 """
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("runtime")]
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("runtime"), pytest.mark.timeout(600)]
 
 
 def until(holds: Callable[[], object], what: str) -> None:
