@@ -10,12 +10,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
+from kafka.errors import CoordinatorLoadInProgressError, CoordinatorNotAvailableError, NotCoordinatorError
 from kafka.structs import OffsetAndMetadata
 from msgspec.structs import replace
 
@@ -24,6 +26,7 @@ from tests.servers.jars import all_jars
 
 TOPICS, PARTITIONS, GROUPS, KEPT = 5000, 6, 500, 500
 ROUND_S, MEMORY_MB = 5.0, 150.0
+WITHIN_S = 120
 MEASURE = """
 import json, resource, sys, time
 from connectors.kafka_cluster.admin import ClusterAsker, KafkaEndpoint
@@ -73,14 +76,25 @@ def _fill(live: Broker, stopped: Broker) -> None:
     names = [f"topic-{number:04}" for number in range(TOPICS)]
     _create(client, names[:KEPT], live.id)
     for number in range(GROUPS):
-        place = OffsetAndMetadata(0, "", -1)
-        client.alter_group_offsets(
-            f"group-{number:03}", {TopicPartition(names[number % KEPT], p): place for p in range(PARTITIONS)}
-        )
+        _commit(client, f"group-{number:03}", names[number % KEPT])
     assert stopped.pid is not None
     os.kill(stopped.pid, signal.SIGSTOP)
     _create(client, names[KEPT:], stopped.id)
     client.close()
+
+
+def _commit(client: KafkaAdminClient, group: str, topic: str) -> None:
+    """Commit offsets for a group; the first one makes the topic of offsets, which takes a while."""
+    deadline = time.monotonic() + WITHIN_S
+    places = {TopicPartition(topic, number): OffsetAndMetadata(0, "", -1) for number in range(PARTITIONS)}
+    while True:
+        try:
+            client.alter_group_offsets(group, places)
+        except (CoordinatorNotAvailableError, CoordinatorLoadInProgressError, NotCoordinatorError):
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        else:
+            return
 
 
 def _create(client: KafkaAdminClient, names: list[str], broker: int) -> None:

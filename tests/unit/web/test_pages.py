@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 from engine.cli.answer import document
 from engine.cli.triage import Triage
 from engine.errors import DataLoss
+from engine.model.blast import BlastRadius, touched
 from engine.model.incidents import (
     AlertCourse,
     Evidence,
@@ -403,3 +404,22 @@ def test_the_rules_have_a_page_of_what_came_of_them(client: TestClient, fill: Fi
     page = client.get("/rules").text
     assert f'href="/?rule={TOO_LARGE.rule}"' in page
     assert 'data-name="incidents" class="number">1</td>' in page
+
+
+def test_what_an_incident_touches_is_listed_in_full_and_escaped(client: TestClient, fill: Fill) -> None:
+    led = touched(f"orders-{number}" for number in range(1200))
+    radius = BlastRadius("broker 1", AT, led=led, lone=touched(["account_event-0"]), groups=touched(["<b>shipping"]))
+    shown = replace(incident(), blast=radius)
+    fill(shown)
+    page = client.get(f"/incidents/{shown.id}").text
+    for part in (
+        "What broker 1 touches",
+        "Partitions it led: 1,200",
+        "<code>orders-999</code>",
+        "and 200 more",
+        "<code>account_event-0</code>",
+        "<code>&lt;b&gt;shipping</code>",
+    ):
+        assert part in page
+    assert "orders-1000" not in page
+    assert "Source connectors" not in page
