@@ -22,7 +22,7 @@ class Asking:
 
     def __init__(self, open_source: Callable[[Mapping[str, Any]], AskingSource[Any]], folder: Path, **connection: Any) -> None:
         self.record, self.every_s = folder / "asked.log", 30
-        self._at = datetime.now(UTC) - timedelta(hours=12)
+        self._at, self._is_live = datetime.now(UTC) - timedelta(hours=12), False
         settings = {"connection": connection, "folder": str(folder / "answers"), "every_s": 30.0, "final": True}
         self._source = open_source({**settings, "labels": {}, "record": str(self.record)})
         self._source.wall = self._now
@@ -30,7 +30,7 @@ class Asking:
 
     def _now(self) -> datetime:
         self._at += timedelta(seconds=self.every_s)
-        return self._at
+        return datetime.now(UTC) if self._is_live else self._at
 
     def round(self, must_answer: bool = True) -> str:
         """Ask once; return what was told: nothing without an answer."""
@@ -50,7 +50,7 @@ class Asking:
 
     def follow_the_clock(self) -> None:
         """Ask at the time that it is from now on."""
-        self._source.wall = lambda: datetime.now(UTC)
+        self._is_live = True
 
     def scanned_with(self, logs: Sequence[Path]) -> list[Incident]:
         """Return the incidents of a scan of the record and of logs that are worse than medium, as they are at its end."""
