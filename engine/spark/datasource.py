@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from socket import gethostname
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
-from pyspark import SparkFiles
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
@@ -29,10 +27,11 @@ from engine.model.records import Progress, Tick
 from engine.ports import Chunk, Offset, Source
 from engine.spark.checkpoints import SharedMark
 from engine.spark.combining import combine
-from engine.spark.pace import LinePace, line_bound, read_pace
+from engine.spark.pace import FILE, LinePace, line_bound, read_pace
 from engine.spark.rows import SCHEMA, BatchRow, InputLoss, InputNotice, RowTuple, row, sent
 from engine.spark.slices import scan, stages_of
 from engine.spark.sources import SourceSpec
+from engine.spark.spark_files import spark_file
 from engine.spark.stalls import Failure, Stall, notices, stalled_sources, updated_stalls
 
 SOURCE_FORMAT = "tocsin-source"
@@ -142,7 +141,7 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         lines = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         before = _from_json(start)
         configured, added = before.sources.keys() & self._sources.keys(), self._sources.keys() - before.sources.keys()
-        pace = read_pace(Path(SparkFiles.getRootDirectory())) if self._reading.max_bytes is not None else LinePace()
+        pace = read_pace(spark_file(FILE).parent) if self._reading.max_bytes is not None else LinePace()
 
         def end(name: str, source: Source) -> Offset:
             start = before.sources[name]

@@ -147,9 +147,9 @@ def _local_path(file: str) -> Path:
     path = Path(file)
     if path.is_absolute():
         return path
-    from pyspark import SparkFiles  # noqa: PLC0415  (only in a process of Spark)
+    from engine.spark.spark_files import spark_file  # noqa: PLC0415  (needs pyspark)
 
-    return Path(SparkFiles.get(file))
+    return spark_file(file)
 
 
 def scan(

@@ -16,6 +16,7 @@ from engine.dsl import builtin_rules, load
 from engine.errors import StoreError
 from engine.model.rules import Plan
 from engine.pipeline import replay
+from engine.spark import job as job_module
 from engine.spark.job import BatchReport, Job, run
 from engine.spark.sources import SourceSpec
 from engine.store import Store
@@ -254,3 +255,14 @@ def test_what_is_quoted_or_stamped_ahead_excuses_nobody_whatever_the_batches(spa
     assert found == references([folder])
     assert [final[0][1] for final in found] == ["broker-silent"]
     assert "status='open'" in found[0][1]
+
+
+def test_what_only_the_driver_can_read_is_read_by_its_planner_with_the_plan_by_its_name(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_module, "is_local", lambda master: False)  # as on a cluster
+    settings = {"paths": [str(SMALLEST)], "labels": labels(SMALLEST.name), "final": True}
+    source = SourceSpec(SMALLEST.name, "connectors.files:open_source", settings, SMALLEST.name, is_local=True)
+    found, reports = streamed(spark, [source], tmp_path, max_bytes=1 << 20)
+    assert found == references([SMALLEST])
+    assert sum(report.lines for report in reports) > 0
