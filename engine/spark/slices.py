@@ -226,8 +226,17 @@ class _Stream:
     def finish(self) -> Iterator[Match | ActivitySpan | SliceFragments | Scanned]:
         yield from self.read()
         yield from self._dated(self._activity.close())
-        yield self._fragments()
-        yield Scanned(self._parent_id, self._line_stages.counts.lines, self._bytes, self._newest)
+        fragments = self._fragments()
+        yield fragments
+        newest = self._newest or self._newest_of(fragments.tail.open)
+        yield Scanned(self._parent_id, self._line_stages.counts.lines, self._bytes, newest)
+
+    def _newest_of(self, blocks: Iterable[Block]) -> datetime | None:
+        """Return the newest time of open blocks, for a slice that ended no event, as those of a log with few lines."""
+        unused = Quarantine(self._stages.matcher.redact)  # they are decoded again, and told of, once they are finished
+        decoded = (attempt(unused, "decode", block, decode_block, block, self._stages.formats) for block in blocks)
+        times = (event.timestamp for events in decoded for event in events or ())
+        return max((at for at in times if at is not None), default=None)
 
     def _dated(self, items: Iterable[Match | ActivitySpan]) -> Iterator[Match | ActivitySpan]:
         """Yield `items`, and take the newest event time of their spans."""

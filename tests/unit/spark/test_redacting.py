@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.cli.rule_tests import _input
+from engine.cli.rule_tests import lines_of
 from engine.codec import dumps, loads
 from engine.dsl import builtin_rules, load_tests
 from engine.match.redact import redact
@@ -128,7 +128,7 @@ LOGS = sorted(path for folder in ("samples", "tests/captured") for path in (ROOT
 def logs_with_secrets() -> Sequence[tuple[str, list[RawLine]]]:
     """The logs of the rules' own tests, of samples, provoked faults and posts that hold what is taken for a secret."""
     tests = load_tests([builtin_rules()])
-    every = [(rule, [line for line in _input(test) if isinstance(line, RawLine)]) for rule in tests for test in tests[rule]]
+    every = [(rule, [line for line in lines_of(test) if isinstance(line, RawLine)]) for rule in tests for test in tests[rule]]
     texts = {case.id: case.log.encode() for case in cases().values()} | {str(path): path.read_bytes() for path in LOGS}
     for name, log in texts.items():
         every.append((name, [RawLine("x.log", at, line, at, INGESTED) for at, line in enumerate(log.splitlines(), 1)]))

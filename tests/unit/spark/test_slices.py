@@ -255,6 +255,12 @@ def test_a_slice_knows_its_newest_event_time() -> None:
     assert scanned.newest == datetime(2022, 10, 5, 12, 0, 7, tzinfo=UTC)
 
 
+def test_a_slice_of_one_line_knows_its_time_too() -> None:
+    (chunk,) = cut(b"[2022-10-05 12:00:03,000] INFO hello (kafka.server.KafkaServer)\n", [])
+    (scanned,) = (item for item in scan([chunk], shipped()) if isinstance(item, Scanned))
+    assert scanned.newest == datetime(2022, 10, 5, 12, 0, 3, tzinfo=UTC)
+
+
 def interleaved(rounds: Sequence[tuple[str, bytes]], start: int = 0) -> list[Chunk]:
     """Records of a partition: each line of another source, at ten positions each, the source in its labels."""
     return [
