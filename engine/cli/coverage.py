@@ -190,8 +190,8 @@ def _undated(sources: Sequence[str]) -> list[str]:
     if not sources:
         return []
     return [
-        f"{_named(sources)}: its lines bear no date, so what depends on time (rates, orders, silence) is not judged; "
-        "a log of that program with date and time can be"
+        f"{_named(sources)}: no date is recognised in its lines, so what depends on time (rates, orders, silence) is not "
+        "judged; a log of that program with date and time can be"
     ]
 
 

@@ -66,8 +66,8 @@ def _with_names(step: RenderedStep, dialect: Dialect | None, remarks: set[str]) 
     """
     if dialect is None or step.where not in dialect.places or dialect.label.lower() in step.do.lower():
         return step
-    found = [f"{dialect.label} has no {name}: {dialect.absent[name]}" for name in _named(step.do, dialect)]
-    added = [remark for remark in found if remark not in remarks]
+    lacking = [f"{dialect.label} has no {name}: {dialect.absent[name]}" for name in _named(step.do, dialect)]
+    added = [remark for remark in lacking if remark not in remarks]
     remarks.update(added)
     return replace(step, do=f"{step.do} ({'; '.join(added)})" if added else step.do)
 

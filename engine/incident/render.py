@@ -24,6 +24,7 @@ from engine.model.words import filled, frame
 
 _NOW = frame("{do} (now {settings})")
 _UNKNOWN = frame("{do}. Find out first, as these lines do not tell it: {names}; then write {files}")
+_TWO_STOPS = re.compile(r"(?<=[\w)\]\"'`])\.\.(?=\s|$)")  # of a value that ends a sentence, and of the text behind it
 FEW = 5  # steps that are shown when none may fit
 MOST_CHOICES = 1000  # combinations of captured values that the condition of a step is evaluated for
 MAX_VALUE_CHARS = 249  # Kafka's own limit on topic names (org.apache.kafka.common.internals.Topic.MAX_NAME_LENGTH)
@@ -60,7 +61,8 @@ def prose(template: Template, environment: Environment) -> str:
     """Return `template` as text for people, in the language of `environment` where it has that."""
     parts = template.translations.get(str(environment.get(LANGUAGE, "")), template.parts)
     text = "".join(part if isinstance(part, str) else _prose_value(part, environment) for part in parts).strip()
-    return _without_omitted(text) if OMITTED in text else text
+    text = _without_omitted(text) if OMITTED in text else text
+    return _TWO_STOPS.sub(".", text) if ".." in text else text
 
 
 def setting(template: Template, environment: Environment) -> str:

@@ -53,7 +53,7 @@ def test_lines_without_a_time_are_not_judged_in_full(tmp_path: Path, capsys: pyt
     (tmp_path / "server.log").write_bytes(b"INFO nothing to see (x.Y)\n")
     code, out = scanned(capsys, tmp_path / "server.log")
     assert code == 3
-    assert "its lines bear no date, so what depends on time" in out.splitlines()[0]
+    assert "no date is recognised in its lines, so what depends on time" in out.splitlines()[0]
 
 
 def test_empty_input_is_no_all_clear(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

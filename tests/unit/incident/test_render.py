@@ -187,3 +187,10 @@ def test_a_file_that_cannot_be_filled_in_is_not_written_and_says_what_is_missing
         "Give it replicas. Find out first, as these lines do not tell it: lone partition; then write plan.json"
     )
     assert step(fix_step, {"topic": "orders", "lone_partition": 3}).file == {"plan.json": '{"topic": "orders", "partition": 3}'}
+
+
+def test_a_value_that_ends_a_sentence_and_the_stop_behind_it_are_one_stop() -> None:
+    template = Template(("It answers: ", hole("reason"), ". See its log."))
+    assert prose(template, {"reason": "Not allowed."}) == "It answers: Not allowed. See its log."
+    assert prose(template, {"reason": "cut off ..."}) == "It answers: cut off .... See its log."
+    assert prose(Template(("See ../conf and ", hole("reason"))), {"reason": "a..b"}) == "See ../conf and a..b"
