@@ -113,29 +113,6 @@ def test_a_broker_that_is_killed_is_an_incident_with_its_topics_and_is_over_when
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1200)
-def test_logs_and_answers_together_are_one_incident_that_is_verified_when_the_broker_is_back(tmp_path: Path) -> None:
-    with brokers(all_jars(), tmp_path, 3) as (first, victim, third):
-        client = admin_of(first, third)
-        client.create_topics({"account_event": {"assignments": {0: [victim.id]}}})
-        asking = Asking(kafka_cluster.open_source, tmp_path, bootstrap_servers=f"{first.address},{third.address}")
-        asking.follow_the_clock()
-        asking.until("Topic: account_event\tPartition: 0\tLeader: 2\tReplicas: 2\tIsr: 2")
-        client.close()
-        logs = [first.log, victim.log, third.log]
-        victim.kill()
-        incident = asking.until_scanned(logs, lambda each: each.status == "open" and "account_event" in each.title)
-        assert (incident.rule, incident.severity) == ("broker-offline-partition-rf1", "critical")
-        assert incident.labels["broker"] == "2"
-        assert "account_event" in incident.impact
-        assert any('"account_event"' in text for step in incident.fix for text in step.file.values())
-        victim.start()
-        incident = asking.until_scanned(logs, lambda each: each.status == "resolved")
-        assert re.search(r"verified at \d\d:\d\d UTC by asking the cluster", incident.why)
-        asking.close()
-
-
-@pytest.mark.long
 def test_a_stop_in_order_and_a_topic_that_is_deleted_are_no_incident(three: list[Broker], tmp_path: Path) -> None:
     first, second, third = three
     client = admin_of(first, third)
