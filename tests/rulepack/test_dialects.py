@@ -35,7 +35,7 @@ runbook:
     - {do: Look at it, where: broker, run: [kafka-topics.sh, --bootstrap-server, "k:9092", --describe, --topic, orders]}
     - {do: Allow it, where: broker, run: [kafka-acls.sh, --bootstrap-server, "k:9092", --list]}
     - {do: Reach it, where: broker, run: [kafka-broker-api-versions.sh, --bootstrap-server, "k:9092"]}
-    - {do: Step over it, where: client, run: [kafka-consumer-groups.sh, --bootstrap-server, "k:9092", --group, g, --reset-offsets, --to-latest]}
+    - {do: Step over it, where: client, run: [kafka-consumer-groups.sh, --bootstrap-server, "k:9092", --reset-offsets]}
   verify: [curl, "http://c:8083/connectors/cdc/status"]
   next_checks: [Is max.poll.interval.ms longer than the slowest record?, Is the process alive?]
   references:
@@ -61,7 +61,7 @@ COMMANDS = {
     LOOK: f"kafka-topics.sh {ADDRESS} --describe --topic orders",
     ALLOW: f"kafka-acls.sh {ADDRESS} --list",
     REACH: f"kafka-broker-api-versions.sh {ADDRESS}",
-    RESET: f"kafka-consumer-groups.sh {ADDRESS} --group g --reset-offsets --to-latest",
+    RESET: f"kafka-consumer-groups.sh {ADDRESS} --reset-offsets",
 }
 # dialect -> step -> its command there; empty where it does not work
 SPOKEN_COMMANDS: Mapping[str, Mapping[int, str]] = {
