@@ -137,7 +137,7 @@ def test_a_full_configuration_becomes_settings_with_paths_relative_to_its_folder
     assert settings.checkpoint == tmp_path / "state/tocsin.checkpoint"
     assert (settings.cores, settings.partitions, settings.heap, settings.trigger_s) == (4, 2, "2g", 0.5)
     assert settings.audited
-    assert settings.web == WebSettings("::1", 9000, "https://tocsin.example")
+    assert settings.web == WebSettings("::1", 9000, "https://tocsin.example", with_run=True)
     assert (settings.notify_max_age_s, settings.notify_storm) == (7200, 12)
     assert settings.retention_s == 30 * 86400
     kibana = Kibana("https://kibana.example/base", "logs", (8, 14), "ops", {"broker": "labels.broker"})

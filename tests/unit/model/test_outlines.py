@@ -51,7 +51,7 @@ def test_a_budget_leaves_whole_passages_out() -> None:
     passages = [Passage("A", "12"), Passage("B", "3456"), Passage("C", "", "78")]
     assert fitting(passages, 11) == tuple(passages)
     assert fitting(passages, 10) == (*passages[:2], Passage("More", "1 part did not fit in here", heading="More"))
-    assert fitting(passages, 0) == (Passage("More", "3 parts did not fit in here"),)
+    assert fitting(passages, 0) == (Passage("More", "3 parts did not fit in here", heading="More"),)
 
 
 def test_what_cannot_be_seen_is_visible_and_lines_end_only_in_code() -> None:
