@@ -10,6 +10,7 @@ from enum import Enum
 from msgspec import Struct
 
 from engine.model.incidents import Incident, extent
+from engine.model.proofs import PROOF_RULE
 from engine.model.routes import Route
 from engine.route import route, routing_labels
 from engine.route.hours import muted_by_hours
@@ -74,20 +75,25 @@ def reported(
         since, until: only those that opened from `since` on, and before `until`; None is no bound. Incidents without a time
             are always among them.
     """
-    told = [incident for incident in incidents if incident.status not in OVER and not incident.pending]
+    told = [i for i in incidents if i.status not in OVER and not i.pending and i.rule != PROOF_RULE]
     within = [incident for incident in told if _is_within(_opened_at(incident), since, until)]
     return tuple(sorted(within, key=_order))
 
 
-def differences(before: Sequence[Incident], after: Sequence[Incident]) -> tuple[IncidentDifference, ...]:
+def differences(
+    before: Sequence[Incident], after: Sequence[Incident], until: datetime | None = None
+) -> tuple[IncidentDifference, ...]:
     """Return the differences between the incidents of two sets of rules, in order of time.
 
-    Incidents are the same one when they have the same id; else the same scope, rule and entity at overlapping times; else when
-    they have an alert or a line of evidence in common. Each has one partner at most, and one difference: the first of another
-    root, another severity, another count.
+    Incidents are the same one when they overlap in time and have the same id; else the same scope, rule and entity; else an
+    alert or a line of evidence in common. Each has one partner at most, and one difference: the first of another root, another
+    severity, another count.
+
+    Args:
+        until: counts of incidents that went on after it are not compared: there was more to read for one than for the other.
     """
     pairs, alone_before, alone_after = _paired(before, after)
-    changed = (difference for pair in pairs if (difference := _difference(*pair)) is not None)
+    changed = (difference for pair in pairs if (difference := _difference(*pair, until)) is not None)
     vanished = (IncidentDifference(DifferenceKind.VANISHES, incident, None) for incident in alone_before)
     appeared = (IncidentDifference(DifferenceKind.APPEARS, None, incident) for incident in alone_after)
     return tuple(sorted((*changed, *vanished, *appeared), key=lambda difference: _order(difference.incident)))
@@ -163,11 +169,13 @@ def _overlap(first: Incident, second: Incident) -> bool:
     return spans[0][0] <= spans[1][1] and spans[1][0] <= spans[0][1]
 
 
-def _difference(before: Incident, after: Incident) -> IncidentDifference | None:
+def _difference(before: Incident, after: Incident, until: datetime | None) -> IncidentDifference | None:
+    ends = [side.last_seen for side in (before, after) if side.last_seen is not None]
+    goes_on = until is not None and any(end >= until for end in ends)
     for kind, is_other in (
         (DifferenceKind.ROOT, before.rule != after.rule or before.key != after.key),
         (DifferenceKind.SEVERITY, before.severity != after.severity),
-        (DifferenceKind.COUNT, before.count != after.count),
+        (DifferenceKind.COUNT, before.count != after.count and not goes_on),
     ):
         if is_other:
             return IncidentDifference(kind, before, after)

@@ -6,6 +6,7 @@ Imports msgspec and errors only.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from msgspec import Struct
@@ -13,6 +14,9 @@ from msgspec import Struct
 from engine.errors import UsageError
 
 KINDS = ("env", "file")
+# settings of Spark whose values are secret: those that Spark masks (spark.redaction.regex), but for paths and names of secrets
+_SPARK_SECRET = re.compile(r"secret|password|token|access[.]?key", re.IGNORECASE)
+_SPARK_NO_SECRET = re.compile(r"file$|[.]secrets[.]|[.]secretKeyRef[.]|provider$|[.]enabled$", re.IGNORECASE)
 
 
 class Secret(Struct, frozen=True):
@@ -54,3 +58,8 @@ def _content(path: str) -> tuple[str, str]:
         return Path(path).read_text(encoding="utf-8"), "the file is empty"
     except (OSError, UnicodeDecodeError) as error:
         return "", f"the file cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8 text'})"
+
+
+def is_secret_setting(name: str) -> bool:
+    """Return whether the value of Spark's setting `name` is a secret."""
+    return _SPARK_SECRET.search(name) is not None and _SPARK_NO_SECRET.search(name) is None

@@ -137,6 +137,7 @@ def _incidents(
             checkpoint=settings.checkpoint,
             bounded=True,
             max_lines=settings.batch_lines,
+            max_bytes=settings.batch_bytes,
             parallelism=parallelism,
             on_batch=advance.batch,
             stop=stop,

@@ -97,6 +97,18 @@ def _app_tokens(settings: Settings) -> set[Secret]:
     return {receiver.app_token for receiver in slack if receiver.app_token is not None}
 
 
+class RunConfiguration(Struct, frozen=True):
+    """A configuration file, and the master that an option names instead of the file's; None: no option does."""
+
+    path: Path
+    master: str | None = None
+
+    def load(self) -> Settings:
+        """Return the settings. Raises UsageError and ConfigError as `load` of engine.config does."""
+        settings = load(self.path, checks())
+        return settings if self.master is None else replace(settings, master=self.master)
+
+
 class ConfigReloader:
     """Polls a configuration. A change is taken when the file is the same in two looks. One that cannot be used is read again at
     each look, since what it lacks may be elsewhere (a variable, a file, a folder of rules).
@@ -110,15 +122,16 @@ class ConfigReloader:
 
     def __init__(
         self,
-        path: Path,
+        configuration: RunConfiguration,
         settings: Settings,
         take: Callable[[Reconfiguration], None],
         say: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
         requested: threading.Event | None = None,
     ) -> None:
-        self._path, self._settings, self._take, self._say = path, settings, take, say
-        self._watch = FileWatch([path], clock)
+        self._configuration, self._settings, self._take, self._say = configuration, settings, take, say
+        self._path = configuration.path
+        self._watch = FileWatch([self._path], clock)
         self._requested = requested or threading.Event()
         self._refusal = ""  # why the file cannot be used
         self._written = settings  # of the file as it was read last; keys that need a restart are still used as before
@@ -131,7 +144,7 @@ class ConfigReloader:
         elif not self._has_changed():
             return
         try:
-            changed = load(self._path, checks())
+            changed = self._configuration.load()
             if changed == self._written:
                 self._refusal = ""
                 return

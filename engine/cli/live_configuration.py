@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from engine.cli.config_reloading import ConfigReloader, Reconfiguration
+from engine.cli.config_reloading import ConfigReloader, Reconfiguration, RunConfiguration
 from engine.cli.notifying import policy_of
 from engine.cli.receiving import Show, open_receiver
 from engine.cli.rule_reloading import RuleReloader
@@ -52,7 +52,7 @@ class LiveNotifications:
 
     def __init__(self, path: Path, settings: Settings, receivers: LiveReceivers, say: Say, requested: threading.Event) -> None:
         self._receivers, self._requested = receivers, requested
-        self._config = ConfigReloader(path, settings, self._take, say, requested=requested)
+        self._config = ConfigReloader(RunConfiguration(path), settings, self._take, say, requested=requested)
 
     def poll(self) -> None:
         """Take up what has changed."""
@@ -66,7 +66,7 @@ class LiveNotifications:
 
 
 class LiveConfiguration:
-    """Watches the configuration at `path` and the files of its rules, and passes their changes to the job and to `receivers`.
+    """Watches a configuration and the files of its rules, and passes their changes to the job and to `receivers`.
 
     Args:
         requested: once it is set, all files are read at once, and the result is reported.
@@ -74,7 +74,7 @@ class LiveConfiguration:
 
     def __init__(
         self,
-        path: Path,
+        configuration: RunConfiguration,
         settings: Settings,
         plan: Plan,
         receivers: LiveReceivers,
@@ -82,7 +82,7 @@ class LiveConfiguration:
         requested: threading.Event,
     ) -> None:
         self._settings, self._plan, self._receivers, self._say, self._requested = settings, plan, receivers, say, requested
-        self._config = ConfigReloader(path, settings, self._take, say, requested=requested)
+        self._config = ConfigReloader(configuration, settings, self._take, say, requested=requested)
         self._rules = self._rule_reloader()
         self._has_new_plan = False
 

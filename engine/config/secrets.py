@@ -12,27 +12,17 @@ from pydantic import BeforeValidator, Field
 from engine.config.faults import finding_error
 from engine.dsl.codes import Code
 from engine.model.addresses import is_web_address, may_carry_secrets
-from engine.secrets import Secret, parse_secret
+from engine.secrets import Secret, is_secret_setting, parse_secret
 
 # keys whose values are secret and must not get into a message about the file
 _WRITTEN = re.compile(
     r"""(\b(?:token|app_token|webhook_url|url|urls|api_key|password|routing_key)["']?\s*:\s*)("[^"]*"?|'[^']*'?|[^\s,}]+)"""
 )
-
-
 # a password within an address, under any key
 _WITHIN = re.compile(r"""(://[^\s:/]*:)([^\s"']+)(?=@)|([?&](?:ssl)?password=)([^\s"'&]+)""")
 
 
-# settings of Spark whose values are secret: those that Spark masks (spark.redaction.regex), but for paths and names of secrets
-_SPARK_SECRET = re.compile(r"secret|password|token|access[.]?key", re.IGNORECASE)
-_SPARK_NO_SECRET = re.compile(r"file$|[.]secrets[.]|[.]secretKeyRef[.]|provider$|[.]enabled$", re.IGNORECASE)
 _SPARK_WRITTEN = re.compile(r"""(\bspark\.[\w.-]+)(["']?\s*:\s*)("[^"]*"?|'[^']*'?|[^\s,}]+)""")
-
-
-def is_secret_setting(name: str) -> bool:
-    """Return whether the value of Spark's setting `name` is a secret."""
-    return _SPARK_SECRET.search(name) is not None and _SPARK_NO_SECRET.search(name) is None
 
 
 def without_secrets(line: str) -> str:

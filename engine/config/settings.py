@@ -57,6 +57,7 @@ from engine.store_address import StoreAddress
 BUILTIN = "builtin"
 TERMINAL = "terminal"
 DEFAULT_STORE = ".tocsin/tocsin.db"
+STATE_DIR = "TOCSIN_STATE_DIR"  # the variable with the folder of state whose place is not configured; an image sets it
 DEFAULT_SCOPE = "default"
 _NO_PATH = ["\0"]  # stands for the sources of a file that has none without errors
 
@@ -306,7 +307,9 @@ def _settings(config: ConfigFile, folder: Path, overrides: Mapping[str, Override
     store = _store(config.store, folder)
     spark = config.spark
     intervals = {entry.name: interval_of(entry) for entry in config.time_intervals}
-    web = web_settings(config.web, folder, store.path)
+    state = _state_folder()
+    unnamed_store = folder / DEFAULT_STORE if state is None else state / Path(DEFAULT_STORE).name
+    web = web_settings(config.web, folder, store.path or (None if state is None else unnamed_store))
     receivers = tuple(receiver_settings(entry, folder) for entry in config.receivers) or (TerminalSettings(TERMINAL),)
     return Settings(
         sources=tuple(_source(entry, folder) for entry in config.sources),
@@ -329,7 +332,7 @@ def _settings(config: ConfigFile, folder: Path, overrides: Mapping[str, Override
         store=store,
         retention_s=config.retention,
         redaction=redaction_of(config.redact),
-        checkpoint=folder_of_run(spark, folder, (store.path or folder / DEFAULT_STORE).with_suffix(".checkpoint")),
+        checkpoint=folder_of_run(spark, folder, (store.path or unnamed_store).with_suffix(".checkpoint")),
         checkpoint_url=checkpoint_url(spark),
         master=spark.master,
         conf={name: placed_address(value, folder) for name, value in spark.conf.items()},
@@ -420,9 +423,17 @@ def _beside_config(value: str, folder: Path) -> str:
     return f"file:{os.path.normpath(folder / value.removeprefix('file:'))}" if value.startswith("file:") else value
 
 
+def _state_folder() -> Path | None:
+    """Return the folder of STATE_DIR; None where it is not set."""
+    name = os.environ.get(STATE_DIR)
+    return Path(name).absolute() if name else None
+
+
 def _store(entry: StoreEntry, folder: Path) -> StoreAddress:
     """Return the address of the store, with a relative path of SQLite or of the password resolved against `folder`."""
     scheme, _, path = entry.url.partition(":///")
     relative = scheme == "sqlite" and path and not path.startswith(("/", ":"))
-    url = f"{scheme}:///{os.path.normpath(folder / path)}" if relative else entry.url
+    state = _state_folder() if relative and os.path.normpath(path) == DEFAULT_STORE else None
+    place = folder / path if state is None else state / Path(path).name
+    url = f"{scheme}:///{os.path.normpath(place)}" if relative else entry.url
     return StoreAddress(url, placed(entry.password, folder))

@@ -10,10 +10,9 @@ from urllib.parse import unquote, urlsplit
 from pydantic import BeforeValidator, Field
 
 from engine.config.faults import finding_error
-from engine.config.secrets import is_secret_setting
 from engine.dsl.codes import Code
 from engine.dsl.schema import Count, Duration, Flag, Strict, Text
-from engine.secrets import parse_secret
+from engine.secrets import is_secret_setting, parse_secret
 
 
 def _conf(value: Any) -> Any:

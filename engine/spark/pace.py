@@ -18,6 +18,7 @@ from engine.spark.slices import Scanned
 
 FILE = "pace.json"
 LEAST_LINES = 1000  # of a batch: however long its lines are, it goes on
+MOST_STREAMS = 1000  # whose sizes are remembered: those that were read last
 
 
 class LinePace(Struct, frozen=True):
@@ -37,8 +38,8 @@ def updated_pace(before: LinePace, amounts: Iterable[Scanned]) -> LinePace:
     for stream, count in lines.items():
         if count:
             size = bytes_[stream] / count
-            sizes[stream] = round((sizes.get(stream, size) + size) / 2, 1)
-    return LinePace(sizes)
+            sizes[stream] = round((sizes.pop(stream, size) + size) / 2, 1)
+    return LinePace(dict(list(sizes.items())[-MOST_STREAMS:]))
 
 
 def line_bound(pace: LinePace, streams: Iterable[str], max_lines: int | None, max_bytes: int | None) -> int | None:

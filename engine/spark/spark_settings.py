@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
-from engine.secrets import Secret, revealed
+from engine.secrets import Secret, is_secret_setting, revealed
 
 SUBMITTED_WITHOUT_MASTER = "local[*]"  # what spark-submit takes when it is given none (SparkSubmitArguments)
 OWN_KEYS: Mapping[str, str] = {  # settings with a key of their own under `spark`
@@ -92,9 +92,9 @@ def spark_settings(resources: Resources, folder: Path, submitted: Mapping[str, s
     """
     master, sentences = _master(resources, submitted or {})
     revealed_conf = {name: revealed(value) for name, value in resources.conf.items()}
-    secrets = {name: revealed_conf[name] for name, value in resources.conf.items() if isinstance(value, Secret)}
     given = {**revealed_conf, **(submitted or {})}
     required = _required(resources, master, folder)
+    secrets = {name: given[name] for name in resources.conf if is_secret_setting(name) and name not in required}
     values = {**_defaults(resources, master, given), **given, **required}
     values[_JAVA_OPTIONS] = f"{_java_options(folder, is_local(master))} {given.get(_JAVA_OPTIONS, '')}".strip()
     for name in sorted(required.keys() & given.keys() - {"spark.master"}):
@@ -126,7 +126,8 @@ def _master(resources: Resources, submitted: Mapping[str, str]) -> tuple[str, li
         return of_submit, []
     if of_submit == SUBMITTED_WITHOUT_MASTER:
         return of_configuration, []
-    return of_submit, [f"the master is that of spark-submit, {of_submit}, and not {of_configuration} of the configuration"]
+    names = without_user(of_submit), without_user(of_configuration)
+    return of_submit, [f"the master is that of spark-submit, {names[0]}, and not {names[1]} of the configuration"]
 
 
 def _required(resources: Resources, master: str, folder: Path) -> Mapping[str, str]:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from engine.comparing import DifferenceKind, differences, messages, reported
 from engine.model.incidents import Incident
+from engine.model.proofs import PROOF_RULE
 from engine.model.routes import Route
 from engine.route.matchers import parse_matcher
 from tests.unit.cli.incidents import TOO_LARGE
@@ -88,6 +89,16 @@ def test_every_incident_has_one_partner_or_is_one_difference(parts: list[tuple[s
     sides = [side.id for d in found for side in (d.before, d.after) if side is not None]
     assert len(sides) == len(set(sides))
     assert len(found) == min(1, len(other)), "one is left over, whichever it is paired with"
+
+
+def test_what_went_on_after_the_end_may_count_otherwise() -> None:
+    before, after = incident("1"), incident("1", count=9, last_seen=NOON + timedelta(hours=2))
+    assert differences([before], [after], NOON + timedelta(hours=1)) == ()
+    assert len(differences([before], [after], NOON + timedelta(hours=3))) == 1
+
+
+def test_a_proof_is_told_to_nobody_by_the_routes() -> None:
+    assert reported([incident("1", PROOF_RULE)]) == ()
 
 
 def test_only_what_people_would_have_been_told_counts_within_the_window() -> None:

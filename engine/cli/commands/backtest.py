@@ -28,9 +28,11 @@ from engine.cli.spark_start import SparkStart
 from engine.cli.windows import TimeWindow, window_of
 from engine.comparing import differences, messages, reported
 from engine.config import Settings, load
+from engine.errors import UsageError
 from engine.model.incidents import Incident
 from engine.model.rules import Plan
 from engine.spark.session import check_runtime
+from engine.spark.spark_settings import is_local
 
 app = typer.Typer()
 
@@ -82,8 +84,11 @@ def backtest(
     """Go through the history of `config`; the help text is HELP."""
     settings = load(config, checks())
     settings = settings if master is None else replace(settings, master=master)
-    window = window_of(since, until, UTC_ZONE, datetime.now(UTC), ("--from", "--to"))
+    now = datetime.now(UTC)
+    window = window_of(since, until, UTC_ZONE, now, ("--from", "--to"))
+    window = replace(window, until=window.until or now)  # sources may grow between the two runs
     plans = [(OLD, configured_plan(settings)), *_other_plans(settings, rules)]
+    _check_folder(settings, keep)
     history = history_of(settings, window.since, _say)
     check_runtime()
     with handle_signals(_say) as signals, tempfile.TemporaryDirectory(prefix="tocsin-backtest-") as temporary:
@@ -102,6 +107,15 @@ def backtest(
     raise typer.Exit(FAILURE if history.errors else FOUND if is_found else NOTHING_FOUND)
 
 
+def _check_folder(settings: Settings, keep: Path | None) -> None:
+    """Raise UsageError when the results cannot be kept in `keep`, or executors would not reach a temporary folder."""
+    if keep is None:
+        if settings.master is not None and not is_local(settings.master):
+            raise UsageError("on a cluster --keep DIR is needed: a folder that all executors reach, for state and checkpoints")
+    elif any((keep / f"{name}{suffix}").exists() for name in (OLD, NEW) for suffix in (".db", ".checkpoint")):
+        raise UsageError(f"{keep} holds an earlier backtest, which this one would go on with: remove it, or name another")
+
+
 def _other_plans(settings: Settings, rules: list[Path] | None) -> list[tuple[str, Plan]]:
     if not rules:
         return []
@@ -114,7 +128,7 @@ def _result(results: list[list[Incident]], settings: Settings, window: TimeWindo
     told = [messages(side, settings.route) for side in sides]
     if len(sides) == 1:
         return Backtest(sides[0], told[0])
-    return Backtest(sides[0], told[0], sides[1], told[1], differences(*sides))
+    return Backtest(sides[0], told[0], sides[1], told[1], differences(sides[0], sides[1], window.until))
 
 
 def _print(result: Backtest, format: BacktestFormat) -> None:

@@ -14,9 +14,10 @@ from msgspec.structs import replace
 
 from engine.cli.checking.configuration import check_configuration
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
+from engine.cli.config_reloading import RunConfiguration
 from engine.cli.desk import listening_to_people
 from engine.cli.exits import BY_SIGNAL, FAILURE, FOUND, NOTHING_FOUND
-from engine.cli.inputs import SourceInput, checks, open_input, surroundings, unreadable
+from engine.cli.inputs import SourceInput, open_input, surroundings, unreadable
 from engine.cli.live_configuration import LiveConfiguration, LiveReceivers
 from engine.cli.monitoring import Monitoring
 from engine.cli.notifying import build, drain, running_notifier, show_notification
@@ -27,7 +28,7 @@ from engine.cli.resuming import ConfiguredSource, resumed
 from engine.cli.rulebook import configured_plan
 from engine.cli.signals import Signals, handle_signals
 from engine.cli.spark_start import SparkStart
-from engine.config import Settings, load
+from engine.config import Settings
 from engine.deliver import NotifierStandby
 from engine.errors import RuntimeMissing, SourceError, StoreAway, StoreError, StoreLost
 from engine.model.notifications import Notification
@@ -105,8 +106,8 @@ def watch(config: Path, once: bool, dry_run: bool, beside: Beside, master: str |
         result = check_configuration(config, once, notify=beside.notifier)
         print("\n".join(result.lines()))
         raise typer.Exit(result.exit_code)
-    settings = load(config, checks())
-    settings = settings if master is None else replace(settings, master=master)
+    configuration = RunConfiguration(config, master)
+    settings = configuration.load()
     plan = configured_plan(settings)
     around = surroundings(settings)
     sources = [open_input(source, once, around) for source in settings.sources]
@@ -117,14 +118,14 @@ def watch(config: Path, once: bool, dry_run: bool, beside: Beside, master: str |
         _say(sentence)
     monitoring = Monitoring(settings, has_notifier=beside.notifier)
     with handle_signals(_say) as signals, monitoring.running(_say):
-        notified = _run(config, settings, plan, sources, once, signals, monitoring, beside)
+        notified = _run(configuration, settings, plan, sources, once, signals, monitoring, beside)
     if once and signals.ended_by is not None:
         raise typer.Exit(BY_SIGNAL + signals.ended_by)
     raise typer.Exit(FAILURE if errors else FOUND if notified and once else NOTHING_FOUND)
 
 
 def _run(
-    config: Path,
+    configuration: RunConfiguration,
     settings: Settings,
     plan: Plan,
     sources: Sequence[SourceInput],
@@ -158,7 +159,7 @@ def _run(
             people: AbstractContextManager[None] = nullcontext()
             if not once:
                 live_receivers = LiveReceivers(settings, receivers, notifier, _show)
-                live = LiveConfiguration(config, settings, plan, live_receivers, _say, signals.reload)
+                live = LiveConfiguration(configuration, settings, plan, live_receivers, _say, signals.reload)
                 job = replace(job, renewed=live.renewed)
                 if notifier is not None:
                     people = listening_to_people(settings, receivers, store, notifier.wake, _say)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import fields, replace
 
-from engine.cli.config_reloading import USES, ConfigReloader, Reconfiguration, SettingUse, reconfiguration
+from engine.cli.config_reloading import USES, ConfigReloader, Reconfiguration, RunConfiguration, SettingUse, reconfiguration
 from engine.cli.watching import LOOK_EVERY_S
 from engine.config import Settings, load
 from engine.errors import UsageError
@@ -67,7 +67,9 @@ class Watched:
         self.changes: list[Reconfiguration] = []
         self.refusal: UsageError | None = None
         self.asked = threading.Event()
-        self.reloader = ConfigReloader(self.path, load(self.path), self.take, self.said.append, lambda: self.now, self.asked)
+        self.reloader = ConfigReloader(
+            RunConfiguration(self.path), load(self.path), self.take, self.said.append, lambda: self.now, self.asked
+        )
 
     def take(self, change: Reconfiguration) -> None:
         if self.refusal is not None:
@@ -85,10 +87,25 @@ def watched(tmp_path: Path) -> Watched:
     return Watched(tmp_path)
 
 
+def test_the_master_of_an_option_stays_and_is_no_change_of_the_file(watched: Watched) -> None:
+    configuration = RunConfiguration(watched.path, "spark://m:7077")
+    watched.reloader = ConfigReloader(
+        configuration, configuration.load(), watched.take, watched.said.append, lambda: watched.now
+    )
+    watched.look()
+    assert (watched.said, watched.changes) == ([], [])
+    watched.path.write_text(f"{BASE}route: {{receiver: b}}\n")
+    watched.look()
+    (change,) = watched.changes
+    assert (change.taken, change.waiting, change.settings.master) == (("route",), (), "spark://m:7077")
+
+
 def test_what_changed_between_the_start_and_the_first_look_is_taken(watched: Watched) -> None:
     current = load(watched.path)
     watched.path.write_text(f"{BASE}route: {{receiver: b}}\n")
-    watched.reloader = ConfigReloader(watched.path, current, watched.take, watched.said.append, lambda: watched.now)
+    watched.reloader = ConfigReloader(
+        RunConfiguration(watched.path), current, watched.take, watched.said.append, lambda: watched.now
+    )
     watched.look()
     assert [change.taken for change in watched.changes] == [("route",)]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from engine.cli.config_reloading import RunConfiguration
 from engine.cli.live_configuration import LiveConfiguration, LiveNotifications, LiveReceivers
 from engine.cli.monitoring import Monitoring
 from engine.cli.notifying import build
@@ -41,7 +42,7 @@ class Running:
         )
         self.asked = threading.Event()
         live_receivers = LiveReceivers(settings, receivers, self.notifier, self.shown.append)
-        self.live = LiveConfiguration(self.path, settings, plan, live_receivers, self.said.append, self.asked)
+        self.live = LiveConfiguration(RunConfiguration(self.path), settings, plan, live_receivers, self.said.append, self.asked)
         self.notifications = LiveNotifications(self.path, settings, live_receivers, self.said.append, self.asked)
 
     def put(self, number: int) -> None:

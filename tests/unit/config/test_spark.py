@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from engine.config import Secret, load
-from engine.config.secrets import is_secret_setting, without_secrets
+from engine.config.secrets import without_secrets
 from engine.errors import ConfigError
+from engine.secrets import is_secret_setting
 
 LEAST = "sources:\n  - {type: files, paths: [a.log]}\n"
 

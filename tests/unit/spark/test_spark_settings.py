@@ -102,6 +102,16 @@ def test_a_secret_is_revealed_and_kept_from_the_command_line(monkeypatch: pytest
         spark_settings(resources, FOLDER)
 
 
+def test_a_value_from_the_environment_that_is_no_secret_is_a_setting_as_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIVEN", "-Dmine=1")
+    names = ("spark.sql.shuffle.partitions", "spark.driver.extraJavaOptions", "spark.kubernetes.driver.pod.name")
+    settings = spark_settings(Resources(conf={name: Secret("env", "GIVEN") for name in names}), FOLDER)
+    assert settings.secrets == {}
+    assert settings.values["spark.sql.shuffle.partitions"] == "1"
+    assert settings.values["spark.driver.extraJavaOptions"].split()[-1] == "-Dmine=1"
+    assert settings.values["spark.kubernetes.driver.pod.name"] == "-Dmine=1"
+
+
 def test_a_standalone_cluster_without_a_secret_is_said_to_be_open() -> None:
     (sentence,) = spark_settings(Resources(master="spark://me:pw@master:7077"), FOLDER).sentences
     assert sentence.startswith("whoever reaches the ports of Spark at spark://master:7077 can run code there: set spark.auth")

@@ -44,7 +44,6 @@ app.kubernetes.io/component: {{ index . 1 }}
   "spark.kubernetes.namespace" $.Release.Namespace
   "spark.kubernetes.container.image" (include "tocsin.image" $)
   "spark.kubernetes.container.image.pullPolicy" $.Values.image.pullPolicy
-  "spark.kubernetes.authenticate.serviceAccountName" $name
   "spark.kubernetes.driver.pod.name" "env:POD_NAME"
   "spark.kubernetes.executor.podTemplateFile" "/etc/tocsin/executor.yml"
   "spark.kubernetes.executor.podTemplateContainerName" "executor" -}}
@@ -111,13 +110,14 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- end }}
 {{- end }}
 
+{{- /* A batch may take long after an outage, and would be repeated if it were killed for that: alive is what listens */ -}}
 {{- define "tocsin.healthProbes" -}}
 startupProbe:
-  httpGet: {path: /healthz, port: metrics}
+  tcpSocket: {port: metrics}
   periodSeconds: 5
   failureThreshold: 36
 livenessProbe:
-  httpGet: {path: /healthz, port: metrics}
+  tcpSocket: {port: metrics}
   periodSeconds: 20
   timeoutSeconds: 5
   failureThreshold: 3
