@@ -18,6 +18,8 @@ REVIEWED: Mapping[tuple[str, str], str] = {
     ("share-dlq-topic", "client-authorization-denied"): "the brokers may not use the dead letter topic",
     ("share-dlq-write-failed", "client-authorization-denied"): "the brokers may not write the dead letter topic",
     ("share-dlq-write-failed", "producer-record-too-large-broker"): "the record is too large for the dead letter topic",
+    ("broker-out-of-cluster", "broker-away"): "the cluster says that a broker is absent, which both read",
+    ("connect-task-failed", "connect-task-killed"): "a status says FAILED, which both read",
     ("client-sasl-auth-failed", "client-ssl-handshake-failed"): "the certificate of who gives out tokens is not trusted",
     ("mm2-source-task-failed", "client-authorization-denied"): "a copying task fails because one side refuses it",
     ("spring-dlt-publish-failed", "client-authorization-denied"): "the dead letter topic may not be written",
