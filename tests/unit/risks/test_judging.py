@@ -129,7 +129,7 @@ def test_every_check_is_provoked() -> None:
 
 def test_commands_have_the_values_of_the_case() -> None:
     lone = only(cluster(topic("lone", (2,), (3,))))
-    (step,) = lone.fix
+    step, verify = lone.fix
     (file,) = step.file.values()
     assert json.loads(file)["partitions"] == [
         {"topic": "lone", "partition": 0, "replicas": [2, 1, 3]},
@@ -138,18 +138,30 @@ def test_commands_have_the_values_of_the_case() -> None:
     assert step.run == (
         "kafka-reassign-partitions.sh --bootstrap-server kafka-1:9092 --reassignment-json-file reassign-lone.json --execute"
     )
+    assert verify.run == step.run.replace("--execute", "--verify")
+    assert not verify.changes_state
     first = only(cluster(topic("orders", min_insync_replicas="1"))).fix[0].run
     assert first.endswith("--alter --entity-type topics --entity-name orders --add-config min.insync.replicas=2")
 
 
-def test_a_lone_topic_that_asks_for_one_copy_is_set_to_ask_for_two() -> None:
-    steps = only(cluster(topic("lone", (2,), min_insync_replicas="1"))).fix
-    assert [step.run.rpartition(" ")[2] for step in steps] == ["--execute", "min.insync.replicas=2"]
+@pytest.mark.parametrize("name", ["lone", "__consumer_offsets", "pair"])
+def test_two_copies_are_asked_for_only_after_the_copies_are_complete(name: str) -> None:
+    replicas = (1, 2) if name == "pair" else (2,)
+    risk = only(cluster(topic(name, replicas, min_insync_replicas="1")))
+    assert [step.run.rpartition(" ")[2] for step in risk.fix] == ["--execute", "--verify", "min.insync.replicas=2"]
+    assert "only then go on" in risk.fix[1].do
+    assert "refused" in risk.changes and "before the copies are complete" in risk.changes
+    assert "in the background" in risk.changes
+
+
+def test_fewer_in_sync_are_enough_before_copies_are_made() -> None:
+    risk = only(cluster(topic("pair", (1, 2), min_insync_replicas="3")))
+    assert [step.run.rpartition(" ")[2] for step in risk.fix] == ["min.insync.replicas=2", "--execute", "--verify"]
 
 
 def test_new_replicas_are_in_other_racks() -> None:
     racks = (broker(1, "a"), broker(2, "a"), broker(3, "b"), broker(4, "b"), broker(5, "c"))
-    (step,) = only(cluster(*racks, topic("lone", (1,)))).fix
+    step, _ = only(cluster(*racks, topic("lone", (1,)))).fix
     (file,) = step.file.values()
     (partition,) = json.loads(file)["partitions"]
     assert partition["replicas"][0] == 1
@@ -158,7 +170,7 @@ def test_new_replicas_are_in_other_racks() -> None:
 
 def test_replicas_of_one_rack_are_moved_where_they_are_enough() -> None:
     racks = (broker(1, "a"), broker(2, "a"), broker(3, "a"), broker(4, "b"))
-    (step,) = only(cluster(*racks)).fix
+    step, _ = only(cluster(*racks)).fix
     (file,) = step.file.values()
     assert json.loads(file)["partitions"] == [{"topic": "orders", "partition": 0, "replicas": [1, 2, 4]}]
 
