@@ -192,6 +192,22 @@ def test_brokers_before_3_7_refuse_what_later_ones_bound() -> None:
     assert PROTOCOLS["Fetch(1)"].endswith("18")
 
 
+@pytest.mark.parametrize(
+    ("setting", "values"),
+    [("unclean_leader_election_enable", ("true", "true", "false")), ("min_insync_replicas", ("1", "1", "2"))],
+)
+def test_brokers_that_differ_are_shown_and_no_value_is_taken_for_the_right_one(setting: str, values: tuple[str, ...]) -> None:
+    seen = cluster(*(broker(id_, **{setting: value}) for id_, value in enumerate(values, 1)))
+    (risk,) = (risk for risk in judged(seen).risks if risk.check == "settings-apart")
+    assert all(f"{value} at broker {id_}" in risk.what for id_, value in enumerate(values, 1))
+    (step,) = risk.fix
+    assert step.run == (
+        "kafka-configs.sh --bootstrap-server kafka-1:9092 --describe --entity-type brokers --all"
+        f" | grep -F -e 'configs for broker' -e ' {setting.replace('_', '.')}='"
+    )
+    assert not step.changes_state
+
+
 def test_names_of_groups_and_connectors_are_quoted() -> None:
     hostile = "x'; rm -rf ~; '"
     runs = [step.run for step in only(cluster(group(hostile, "Empty"))).fix]
