@@ -50,7 +50,7 @@ _BROKER_ROW = re.compile(r"(\d+) +(\S+) +(\d+) +(\S+) +(\S+) +broker\b")
 _SETTING_ROW = re.compile(r"  ([\w.]+)=(.*) sensitive=\w+ synonyms=\{.*\}$")
 _PROTOCOL_ROW = re.compile(r"\t(\w+\(\d+\)): (.*?)(?: \[usable: .*\])?,?$")
 _PLACE = r"(?P<group>.+?) +(?P<topic>[\w.-]+) +(?P<partition>\d+) +"
-_LAG_ROW = re.compile(_PLACE + r"(?:\d+|-) +(?:\d+|-) +(?P<lag>\d+|-)(?:\s|$)", re.ASCII)
+_LAG_ROW = re.compile(_PLACE + r"(?P<offset>\d+|-) +(?:\d+|-) +(?P<lag>\d+|-)(?:\s|$)", re.ASCII)
 _UNREAD_ROW = re.compile(_PLACE + r"(?P<since>\S+)$", re.ASCII)
 _GROUP_ROW = re.compile(r"(\S.*?) +(?:(?:Consumer|Classic|Share|Streams) +)?(\w+)$")
 _NO_STATUS = re.compile(r"No status found for connector (.*)")
@@ -169,11 +169,12 @@ class _ClusterMemory:
 
     def _take_lag(self, text: str) -> None:
         if match := _LAG_ROW.match(text):
-            place, lag = (match["topic"], int(match["partition"])), number(match["lag"])
+            place, offset, lag = (match["topic"], int(match["partition"])), number(match["offset"]), number(match["lag"])
             lags = self.lags.setdefault(match["group"], {})
             before = lags.get(place)
             earlier = None if before is None else before.lag if before.earlier is None else before.earlier
-            lags[place] = GroupLag(*place, lag, earlier)
+            has_moved = before is not None and (before.has_moved or offset != before.offset)
+            lags[place] = GroupLag(*place, offset, lag, earlier, has_moved=has_moved)
 
     def _take_unread(self, text: str) -> None:
         if match := _UNREAD_ROW.match(text):

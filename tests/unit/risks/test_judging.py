@@ -59,6 +59,18 @@ CASES: dict[str, tuple[AuditedCluster, set[str]]] = {
     "nothing to read": (cluster(group("billing", "Empty", lag=0)), set()),
     "behind what is kept": (cluster(group("billing", "Stable", unread_since=OLD)), {"retention-below-lag"}),
     "records are lost": (cluster(group("billing", "Stable", is_lost=True)), {"retention-below-lag"}),
+    "old records of a topic that is compacted": (
+        cluster(topic("orders", cleanup_policy="compact"), group("billing", "Stable", unread_since=OLD)),
+        set(),
+    ),
+    "old records of a topic that keeps them": (
+        cluster(topic("orders", retention_ms="-1"), group("billing", "Stable", unread_since=OLD)),
+        set(),
+    ),
+    "records are lost by size": (
+        cluster(topic("orders", retention_ms="-1"), group("billing", "Stable", is_lost=True)),
+        {"retention-below-lag"},
+    ),
     "silent tolerance": (cluster(connector("sink", "sink", errors_tolerance="all")), {"errors-tolerated-silently"}),
     "logged tolerance": (cluster(connector("sink", "sink", errors_tolerance="all", errors_log_enable="true")), set()),
     "dead letters": (
