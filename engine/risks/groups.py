@@ -77,23 +77,24 @@ def _cut_off(group: AuditedGroup, topic: AuditedTopic) -> Risk:
 
 
 def without_members(cluster: AuditedCluster) -> Iterator[Risk]:
-    """Groups without members that are behind, unless two observations show that nothing more is written."""
+    """Groups without members that are behind, unless two observations show that nothing more is written, or that consumers
+    without a membership (assign() instead of subscribe(), as Flink's) commit offsets."""
     for group in cluster.groups.values():
-        if group.state not in _WITHOUT_MEMBERS or not group.lag or not _grows(group):
+        if (
+            group.state not in _WITHOUT_MEMBERS
+            or not group.lag
+            or not _grows(group)
+            or any(lag.has_moved for lag in group.lags)
+        ):
             continue
         topics = sorted({lag.topic for lag in group.lags if lag.lag})
         growth = sum((lag.lag or 0) - lag.earlier for lag in group.lags if lag.earlier is not None)
         grown = f", {growth:,} more than when it was first asked" if growth > 0 else ""
         look = RenderedStep(
-            do="See what it reads, and start its consumers again if it is needed",
+            do="See its offsets twice, some minutes apart: if they move, a consumer reads with assign(). If not, start its"
+            " consumers again, or have its owner confirm that nobody needs it",
             where="client",
             run=tool(cluster, "kafka-consumer-groups.sh", "--describe", "--group", group.name),
-        )
-        remove = RenderedStep(
-            do="Delete it if nobody needs it",
-            where="cluster",
-            run=tool(cluster, "kafka-consumer-groups.sh", "--delete", "--group", group.name),
-            changes_state=True,
         )
         yield Risk(
             "group-without-members",
@@ -101,11 +102,11 @@ def without_members(cluster: AuditedCluster) -> Iterator[Risk]:
             GROUP,
             group.name,
             f"Group {group.name} has no members and has not read {group.lag:,} records of {', '.join(topics)}{grown}",
-            "Nobody reads for it. What it has not read is deleted by retention, and its offsets expire after"
-            " offsets.retention.minutes.",
-            (look, remove),
-            "The first command nothing. The second removes the offsets of the group: if it comes back, it begins by"
-            " auto.offset.reset.",
+            "If nobody reads for it, what it has not read is deleted by retention, and its offsets expire after"
+            " offsets.retention.minutes. Consumers that read with assign(), as Flink's do, are no members either.",
+            (look,),
+            "Nothing: the command shows the offsets. --delete would remove them, and kafka-consumer-groups.sh does so under a"
+            " consumer with assign() too: it then begins by auto.offset.reset, with records lost or read twice.",
         )
 
 

@@ -55,6 +55,7 @@ CASES: dict[str, tuple[AuditedCluster, set[str]]] = {
     "nobody reads": (cluster(group("billing", "Empty")), {"group-without-members"}),
     "nobody reads, and nobody writes": (cluster(group("billing", "Empty", earlier=5)), set()),
     "nobody reads, and it grows": (cluster(group("billing", "Empty", earlier=3)), {"group-without-members"}),
+    "consumers without a membership commit": (cluster(group("flink", "Empty", earlier=3, has_moved=True)), set()),
     "members that are behind": (cluster(group("billing", "Stable")), set()),
     "nothing to read": (cluster(group("billing", "Empty", lag=0)), set()),
     "behind what is kept": (cluster(group("billing", "Stable", unread_since=OLD)), {"retention-below-lag"}),
@@ -244,6 +245,12 @@ def test_a_group_that_is_behind_gets_time_for_what_it_has_not_read() -> None:
     )
     assert risk.fix[0].run.endswith(f"retention.ms={20 * 86_400_000}")
     assert only(cluster(topic("orders", retention_ms="-1"), group("billing", "Stable", is_lost=True))).fix == ()
+
+
+def test_no_command_deletes_a_group_whose_consumers_may_be_no_members() -> None:
+    risk = only(cluster(group("flink", "Empty", earlier=3)))
+    assert [step.run.rpartition("9092 ")[2] for step in risk.fix] == ["--describe --group flink"]
+    assert "assign()" in risk.why
 
 
 def test_missing_addresses_are_refused_by_a_shell() -> None:

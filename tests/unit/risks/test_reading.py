@@ -93,7 +93,19 @@ def test_a_round_that_tells_everything_replaces_the_others_and_shows_how_lag_gro
     seen = read(*stamped(FIRST, "22:11:25"), *stamped(later, "23:11:25"))
     assert list(seen.topics) == ["bills"]
     (first, _) = seen.groups["the billing group"].lags
-    assert (first.lag, first.earlier) == (4, 3)
+    assert (first.lag, first.earlier, first.has_moved) == (4, 3, False)
+    moved = FIRST.replace("5               8", "6               9")
+    seen = read(*stamped(FIRST, "22:11:25"), *stamped(moved, "22:41:25"), *stamped(moved, "23:11:25"))
+    assert [lag.has_moved for lag in seen.groups["the billing group"].lags] == [True, False]
+
+
+def test_a_partition_without_a_committed_offset_has_an_unknown_lag() -> None:
+    seen = read(
+        *FIRST.replace(
+            "1          2               -               -", "1          -               8               -"
+        ).splitlines()
+    )
+    assert [(lag.offset, lag.lag) for lag in seen.groups["the billing group"].lags] == [(5, 3), (None, None)]
 
 
 def test_rows_that_no_check_needs_change_nothing_and_what_is_gone_is_left_out() -> None:
