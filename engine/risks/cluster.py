@@ -53,13 +53,15 @@ class AuditedTopic(Struct, frozen=True):
 
 class AuditedBroker(Struct, frozen=True):
     """A broker. `rack` is empty without one. `settings` are its effective values: of those that were asked for, empty if they
-    could not be seen. `protocols` are the requests that it takes, with their versions: empty if they were not asked for."""
+    could not be seen. `protocols` are the requests that it takes, with their versions: empty if they were not asked for.
+    `is_fenced`: it is registered, but away: it leads no partition."""
 
     id: int
     address: str
     rack: str = ""
     settings: Mapping[str, str] = {}
     protocols: Mapping[str, str] = {}
+    is_fenced: bool = False
 
 
 class GroupLag(Struct, frozen=True):
@@ -134,6 +136,11 @@ class AuditedCluster(Struct, frozen=True):
     asked_connect: bool = False
     unseen: tuple[str, ...] = ()
 
+    @property
+    def live_brokers(self) -> Mapping[int, AuditedBroker]:
+        """The brokers that are not fenced."""
+        return {id_: broker for id_, broker in self.brokers.items() if not broker.is_fenced}
+
     def of_brokers(self, setting: str) -> Mapping[int, str]:
         """Return the value of a setting at each broker that it is known of."""
         return {id_: broker.settings[setting] for id_, broker in self.brokers.items() if setting in broker.settings}
@@ -160,8 +167,8 @@ class AuditedCluster(Struct, frozen=True):
         return min((time for time in times if time is not None and time > 0), default=None)
 
     def takes(self, request: str, version: int) -> bool:
-        """Return whether every broker is known to take this version of a request, such as `Fetch(1)`."""
-        ranges = [broker.protocols.get(request, "").rpartition(" ")[2] for broker in self.brokers.values()]
+        """Return whether every broker that is not fenced is known to take this version of a request, such as `Fetch(1)`."""
+        ranges = [broker.protocols.get(request, "").rpartition(" ")[2] for broker in self.live_brokers.values()]
         return bool(ranges) and all((number(most) or 0) >= version for most in ranges)
 
     def racks(self) -> Mapping[int, str]:

@@ -143,11 +143,13 @@ class _ClusterMemory:
     def _take_broker(self, text: str) -> None:
         if match := _BROKER_ROW.match(text):
             id_, host, port, rack = int(match[1]), match[2], match[3], match[4]
-            if match[5] == "absent":
+            if match[5] in ("absent", "removed"):
                 self.brokers.pop(id_, None)
                 return
             broker = self.brokers.get(id_, AuditedBroker(id_, ""))
-            self.brokers[id_] = replace(broker, address=f"{host}:{port}", rack="" if rack == "null" else rack)
+            self.brokers[id_] = replace(
+                broker, address=f"{host}:{port}", rack="" if rack == "null" else rack, is_fenced=match[5] == "fenced"
+            )
 
     def _take_quorum(self, text: str) -> None:
         if match := _VOTERS.match(text):
@@ -226,12 +228,14 @@ class _ClusterMemory:
             name: AuditedGroup(name, state, tuple(lag for _, lag in sorted(self.lags.get(name, {}).items())))
             for name, state in sorted(self.states.items())
         }
+        brokers = dict(sorted(self.brokers.items()))
+        addresses = (broker.address for broker in brokers.values() if not broker.is_fenced)
         return replace(
             base,
             cluster_id=self.cluster_id,
             at=self.at,
-            bootstrap=base.bootstrap or ",".join(broker.address for broker in self.brokers.values() if broker.address),
-            brokers=dict(sorted(self.brokers.items())),
+            bootstrap=base.bootstrap or ",".join(address for address in addresses if address),
+            brokers=brokers,
             voters=self.voters,
             topics=topics,
             groups=groups,

@@ -88,7 +88,7 @@ def reassign(
 def more_copies(cluster: AuditedCluster, topic: AuditedTopic) -> tuple[RenderedStep, ...]:
     """Return the steps that give every partition of a topic COPIES replicas, in different racks as far as there are some; none
     when there are too few brokers for more than it has."""
-    wanted = min(COPIES, len(cluster.brokers))
+    wanted = min(COPIES, len(cluster.live_brokers))
     if wanted <= topic.copies:
         return ()
     replicas = {p.number: spread(cluster, p.replicas, max(wanted, len(p.replicas)), p.number) for p in topic.partitions}
@@ -97,13 +97,14 @@ def more_copies(cluster: AuditedCluster, topic: AuditedTopic) -> tuple[RenderedS
 
 
 def spread(cluster: AuditedCluster, present: Sequence[int], wanted: int, turn: int) -> list[int]:
-    """Return `wanted` brokers: those of `present` first, then others, of racks that have none yet before the rest.
+    """Return `wanted` brokers: those of `present` first, then others that are not fenced, of racks that have none yet
+    before the rest.
 
     Args:
         turn: where the choice among equal brokers begins, so that partitions differ.
     """
     chosen, racks = list(present), cluster.racks()
-    others = [id_ for id_ in cluster.brokers if id_ not in chosen]
+    others = [id_ for id_ in cluster.live_brokers if id_ not in chosen]
     others = others[turn % len(others) :] + others[: turn % len(others)] if others else []
     while others and len(chosen) < wanted:
         used = {racks.get(id_) for id_ in chosen}

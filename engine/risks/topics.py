@@ -15,7 +15,7 @@ _OF_SERVICES = re.compile(
     r"(?:^|[._-])(?:connect|mm2)(?:[._-].*)?[._-](?:configs?|offsets?|status(?:es)?)(?:[._-].*)?$|^_schemas$", re.IGNORECASE
 )
 _BOUNDED = ("Fetch(1)", 16)  # since 3.7, which takes no more of min.insync.replicas than there are replicas (KAFKA-15583)
-_THIRD = "Nothing that can be set helps: it takes a third broker, with a replica of the topic."
+_THIRD = "Nothing that can be set helps: it takes a third broker that is up, with a replica of the topic."
 _COPYING = (
     "Copies its data to further brokers in the background, which may take hours and competes with clients for the network"
     " (--throttle limits it)."
@@ -88,7 +88,7 @@ def writes_refused(cluster: AuditedCluster) -> Iterator[Risk]:
         if least is None or least < 2 or least < topic.copies or (is_bounded and topic.copies == 1):
             continue
         grown = more_copies(cluster, topic)
-        copies = min(COPIES, len(cluster.brokers)) if grown else topic.copies
+        copies = min(COPIES, len(cluster.live_brokers)) if grown else topic.copies
         lower: tuple[RenderedStep, ...] = ()
         if least >= copies > 2:
             lower = (set_topic(cluster, topic.name, _MIN, copies - 1, f"Let {copies - 1} replicas in sync be enough"),)
@@ -128,7 +128,7 @@ def unclean_election(cluster: AuditedCluster) -> Iterator[Risk]:
 def one_rack(cluster: AuditedCluster) -> Iterator[Risk]:
     """Topics of which all replicas of a partition are in one rack, although there are several racks."""
     racks = cluster.racks()
-    if len(set(racks.values())) < 2:
+    if len({racks[id_] for id_ in cluster.live_brokers if id_ in racks}) < 2:
         return
     for topic in cluster.topics.values():
         together = [partition for partition in topic.partitions if _is_together(partition, racks)]
@@ -173,8 +173,8 @@ def _copied(cluster: AuditedCluster, topic: AuditedTopic) -> tuple[tuple[Rendere
     """Return the steps that give a topic more replicas, and have a write wait for two of them, and what they change."""
     grown = more_copies(cluster, topic)
     if not grown:
-        return (), "Nothing that can be set helps: it takes a second broker, with a replica of the topic."
-    if cluster.number_of(topic, _MIN) != 1 or len(cluster.brokers) < COPIES:
+        return (), "Nothing that can be set helps: it takes a second broker that is up, with a replica of the topic."
+    if cluster.number_of(topic, _MIN) != 1 or len(cluster.live_brokers) < COPIES:
         return grown, _COPYING
     return (*grown, set_topic(cluster, topic.name, _MIN, 2, _ASK_FOR_TWO)), f"{_COPYING} {_ONLY_THEN}"
 

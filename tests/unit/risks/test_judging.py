@@ -181,6 +181,28 @@ def test_new_replicas_are_in_other_racks() -> None:
     assert {racks[id_ - 1].rack for id_ in partition["replicas"]} == {"a", "b", "c"}
 
 
+def test_a_fenced_broker_gets_no_replica() -> None:
+    step, _ = only(cluster(replace(broker(2), is_fenced=True), broker(4), topic("lone", (1,)))).fix
+    (file,) = step.file.values()
+    assert json.loads(file)["partitions"][0]["replicas"] == [1, 3, 4]
+
+
+def test_a_third_broker_that_is_fenced_is_none() -> None:
+    risk = only(cluster(replace(broker(3), is_fenced=True), topic("pair", (1, 2), min_insync_replicas="1")))
+    assert (risk.check, risk.fix) == ("min-insync-worthless", ())
+
+
+def test_a_rack_whose_brokers_are_fenced_takes_no_replica() -> None:
+    racks = (broker(1, "a"), broker(2, "a"), broker(3, "a"), replace(broker(4, "b"), is_fenced=True))
+    assert judged(cluster(*racks)).risks == ()
+
+
+def test_what_a_fenced_broker_takes_is_not_known_and_does_not_count() -> None:
+    fenced = replace(broker(3), is_fenced=True, protocols={})
+    seen = cluster(fenced, topic("lone", (1,)))
+    assert found(judged(seen)) == {"topic-one-replica"}
+
+
 def test_replicas_of_one_rack_are_moved_where_they_are_enough() -> None:
     racks = (broker(1, "a"), broker(2, "a"), broker(3, "a"), broker(4, "b"))
     step, _ = only(cluster(*racks)).fix
