@@ -86,7 +86,7 @@ class GroupLag(Struct, frozen=True):
 
 
 class AuditedGroup(Struct, frozen=True):
-    """A consumer group: its state as Kafka names it, and its lag where it has committed offsets."""
+    """A consumer group: its state as Kafka names it, empty if it is not known, and its lag where it has committed offsets."""
 
     name: str
     state: str

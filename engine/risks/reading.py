@@ -172,6 +172,7 @@ class _ClusterMemory:
     def _take_lag(self, text: str) -> None:
         if match := _LAG_ROW.match(text):
             place, offset, lag = (match["topic"], int(match["partition"])), number(match["offset"]), number(match["lag"])
+            self.states.setdefault(match["group"], "")  # brokers before 2.6 list no states
             lags = self.lags.setdefault(match["group"], {})
             before = lags.get(place)
             earlier = None if before is None else before.lag if before.earlier is None else before.earlier

@@ -309,5 +309,8 @@ def test_what_was_not_seen_is_said() -> None:
     assert judged(cluster(group("billing", "Stable", lag=None))).unseen == (
         "the lag of group billing is not known in 1 of 1 partitions",
     )
+    assert judged(cluster(group("old", ""))).unseen == (
+        "the state of group old is not known (brokers before 2.6 do not list it), so whether it has members is not judged",
+    )
     blind = replace(connector("sink", "sink"), settings=None)
     assert judged(cluster(blind)).unseen[0].startswith("the settings of 1 connectors are not known, sink among them")

@@ -110,6 +110,12 @@ def test_a_partition_without_a_committed_offset_has_an_unknown_lag() -> None:
     assert [(lag.offset, lag.lag) for lag in seen.groups["the billing group"].lags] == [(5, 3), (None, None)]
 
 
+def test_a_group_whose_broker_does_not_tell_its_state_is_read_by_its_lag() -> None:
+    seen = read(*(line.replace("Stable", "").rstrip() if line.endswith("Stable") else line for line in FIRST.splitlines()))
+    group = seen.groups["the billing group"]
+    assert (group.state, [lag.lag for lag in group.lags]) == ("", [3, None])
+
+
 @pytest.mark.parametrize("state", ["removed ", "absent  "])
 def test_a_broker_that_is_gone_is_dropped(state: str) -> None:
     table = FIRST.splitlines()[1]
