@@ -50,8 +50,8 @@ from engine.model.visible import visible
 from engine.secrets import parse_secret
 
 SILENT_S, LONGEST_S = 10.0, 20.0  # of one request
-ROUND_S = 60.0  # of one round
-MOST_TOPICS = 200  # connectors whose topics are asked for in one round; those of the others in the next
+ROUND_S, AUDIT_S = 60.0, 600.0  # of one round; of one in an audit, which asks about every connector at once
+MOST_TOPICS = 200  # connectors whose topics are asked for in one round; those of the others in the next; an audit asks for all
 MOST_GONE = 200  # parts that are gone and asked about in one round; the others in the next
 AUDITED_SETTINGS = (  # none of them holds a secret
     "connector.class",
@@ -100,12 +100,15 @@ class ConnectAsker:
 
     def ask(self, before: ConnectInventory | None, whole: bool) -> tuple[ConnectInventory, Sequence[str]]:
         """Return what the cluster holds, and the lines: the worker's version, and the states that have changed."""
+        return self._ask(before, whole, is_audit=False)
+
+    def _ask(self, before: ConnectInventory | None, whole: bool, is_audit: bool) -> tuple[ConnectInventory, Sequence[str]]:
         failures = list[SourceError]()
         urls = self.endpoint.urls
         for number in range(len(urls)):
             at = (self._first + number) % len(urls)
             try:
-                answer = _Round(urls[at], self.endpoint, self.clock).ask(before, whole)
+                answer = _Round(urls[at], self.endpoint, self.clock, is_audit).ask(before, whole)
             except SourceError as failure:
                 failures.append(failure)
             else:
@@ -116,11 +119,9 @@ class ConnectAsker:
     def audit(self) -> tuple[Sequence[str], Sequence[str]]:
         """Ask once, for everything that an audit judges; return the lines, and sentences about what cannot be seen. Raises
         SourceError when no worker answers."""
-        inventory, lines = self.ask(None, whole=False)
+        inventory, lines = self._ask(None, whole=False, is_audit=True)
         first = self.endpoint.urls[self._first]
-        more, hidden = _Round(first, self.endpoint, self.clock).audit()
-        untold = [name for name, topics in inventory.topics.items() if not topics]
-        hidden += [f"the worker does not tell the topics of connector {name}, so its sizes are not judged" for name in untold]
+        more, hidden = _Round(first, self.endpoint, self.clock, is_audit=True).audit(inventory)
         for url in self.endpoint.urls:
             try:
                 more.append(_Round(url, self.endpoint, self.clock).worker())
@@ -135,9 +136,10 @@ class ConnectAsker:
 class _Round:
     """One round with the worker at `url`."""
 
-    def __init__(self, url: str, endpoint: ConnectEndpoint, clock: Callable[[], float]) -> None:
+    def __init__(self, url: str, endpoint: ConnectEndpoint, clock: Callable[[], float], is_audit: bool = False) -> None:
         self._url, self._endpoint, self._clock = url.rstrip("/"), endpoint, clock
-        self._until = clock() + ROUND_S
+        self._is_audit, self._limit_s = is_audit, AUDIT_S if is_audit else ROUND_S
+        self._until = clock() + self._limit_s
         self._place = urlsplit(url).netloc
         self._trusted = _trusted(endpoint.ca) if endpoint.ca else None
 
@@ -167,7 +169,8 @@ class _Round:
         """Return the inventory with the topics of connectors; those that are not asked for now, or that the worker does not
         tell (it is older, or does not track them), are as they were."""
         topics = {} if before is None else {name: before.topics[name] for name in inventory.parts if name in before.topics}
-        for name in to_ask_topics(inventory, before, whole)[:MOST_TOPICS]:
+        names = to_ask_topics(inventory, before, whole)
+        for name in names if self._is_audit else names[:MOST_TOPICS]:
             answer = self._get(f"/connectors/{_escaped(name)}/topics")
             document = _json(answer)
             of_connector = document.get(name) if isinstance(document, dict) else None
@@ -180,13 +183,19 @@ class _Round:
         """Return the document of the worker itself, with its address."""
         return dumps({"worker": self._place, **self._answer("/", dict)})
 
-    def audit(self) -> tuple[list[str], list[str]]:
-        """Return documents with the settings of all connectors, and sentences about those that cannot be seen."""
+    def audit(self, inventory: ConnectInventory) -> tuple[list[str], list[str]]:
+        """Return documents with the settings of all connectors, and sentences about settings and topics that cannot be seen."""
         infos = sorted(self._infos().items())
-        hidden = (
+        hidden = [
             f"the settings of connector {name} cannot be read, so they are not judged" for name, info in infos if info is None
-        )
-        return [dumps(info) for _, info in infos if info is not None], list(hidden)
+        ]
+        hidden += [
+            f"the topics of connector {name} are not known (it has used none yet, or the worker does not tell), so its sizes"
+            " and converters are not judged"
+            for name, info in infos
+            if not inventory.topics.get(name) and not _names_topics(info)
+        ]
+        return [dumps(info) for _, info in infos if info is not None], hidden
 
     def _infos(self) -> Mapping[str, Mapping[str, Any] | None]:
         """Return the audited settings of each connector, by name; None for one whose answer cannot be used."""
@@ -246,7 +255,7 @@ class _Round:
         """Return the answer to GET `path`. Raises SourceAway when there is none."""
         if self._clock() > self._until:
             raise SourceAway(
-                self._place, f"Kafka Connect at {self._place} took more than {ROUND_S:.0f} s to answer all requests"
+                self._place, f"Kafka Connect at {self._place} took more than {self._limit_s:.0f} s to answer all requests"
             )
         request = Request(f"{self._url}{path}", headers=self._headers())  # noqa: S310 - the scheme is checked with the settings
         try:
@@ -270,6 +279,11 @@ def _audited(info: Any) -> Mapping[str, Any] | None:
         return None
     settings = {name: config[name] for name in AUDITED_SETTINGS if name in config}
     return {"name": info["name"], "config": settings, "type": str(info.get("type", ""))}
+
+
+def _names_topics(info: Mapping[str, Any] | None) -> bool:
+    """Return whether the settings of a connector name the topics that it uses, which `topics` of a sink does."""
+    return info is not None and info["type"] == "sink" and bool(info["config"].get("topics"))
 
 
 def _escaped(name: str) -> str:

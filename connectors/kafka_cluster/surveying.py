@@ -9,7 +9,6 @@ The rows of the last two have a layout of their own.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -21,17 +20,11 @@ from kafka.protocol.api_key import ApiKey
 from msgspec import Struct
 
 from connectors.kafka_cluster.printing import ClusterInventory
+from engine.risks.cluster import AuditedCluster
+from engine.risks.reading import LOST, read_cluster
 
 _UNREAD = "GROUP                          TOPIC                          PARTITION  UNREAD-SINCE"
-_PLACE = r"(?P<group>.+?) +(?P<topic>[\w.-]+) +(?P<partition>\d+) +(?P<offset>\d+) +"
-_OFFSET = re.compile(_PLACE + r"(?:\d+|-) +(?:\d+|-)(?:\s|$)", re.ASCII)
-_LAG = re.compile(_PLACE + r"\d+ +[1-9]\d*(?:\s|$)", re.ASCII)
-_BROKER = re.compile(r"All configs for broker (\d+) are:")
-_SETTING = re.compile(r"  (log\.retention\.\w+)=(\d+) ")
-_OWN = re.compile(r"(?:^|,)retention\.ms=(-?\d+)")
-_UNIT_MS = {"log.retention.ms": 1, "log.retention.minutes": 60_000, "log.retention.hours": 3_600_000}
 _SHARES = (0.5, 1, 2, 4, 8)  # of what a topic keeps: at these ages it is looked whether an unread record is older
-LOST = "lost"  # instead of a time: records were deleted before they were read
 
 
 class _Unread(Struct, frozen=True):
@@ -50,12 +43,12 @@ def survey(client: Any, inventory: ClusterInventory, lines: Sequence[str], now: 
     Args:
         lines: those of a whole round.
     """
-    lines = [row for text in lines for row in text.split("\n")]
+    cluster = read_cluster((row for text in lines for row in text.split("\n")), AuditedCluster())
     protocols = [text for row in inventory.brokers.values() if (text := _protocols(client, row))]
-    with_offsets = {match["group"] for line in lines if (match := _OFFSET.match(line))}
+    with_offsets = {name for name, group in cluster.groups.items() if group.lags}
     hidden = list(_hidden(client, [group for group in inventory.groups if group not in with_offsets]))
     try:
-        rows = list(_rows(client, _unread(lines, inventory), now))
+        rows = list(_rows(client, list(_unread(cluster)), now))
     except KafkaError:  # a partition without a leader, or a topic that has just gone
         rows = []
         hidden.append("how old unread records are cannot be asked for now, so retention is not judged")
@@ -77,31 +70,14 @@ def _request(key: int) -> str:
     return ApiKey(key).name if key in ApiKey._value2member_map_ else "Unknown"
 
 
-def _unread(lines: Sequence[str], inventory: ClusterInventory) -> list[_Unread]:
-    """Return where groups are behind."""
-    kept = _kept_by_default(lines)
-    places = []
-    for line in lines:
-        if match := _LAG.match(line):
-            own = _OWN.search(inventory.settings.get(match["topic"], ""))
-            kept_ms = int(own[1]) if own else kept
-            place = TopicPartition(match["topic"], int(match["partition"]))
-            places.append(_Unread(match["group"], place, int(match["offset"]), kept_ms if kept_ms and kept_ms > 0 else None))
-    return places
-
-
-def _kept_by_default(lines: Sequence[str]) -> int | None:
-    """Return the shortest time for which a broker keeps records of topics that do not set it; None for ever, or if unknown."""
-    by_broker, of = dict[str, dict[str, int]](), ""
-    for line in lines:
-        if match := _BROKER.match(line):
-            of = match[1]
-        elif match := _SETTING.match(line):
-            by_broker.setdefault(of, {})[match[1]] = int(match[2])
-    firsts = (
-        next((settings[name] * unit for name, unit in _UNIT_MS.items() if name in settings)) for settings in by_broker.values()
-    )
-    return min(firsts, default=None)
+def _unread(cluster: AuditedCluster) -> Iterator[_Unread]:
+    """Yield where groups are behind in topics that delete records."""
+    for group in cluster.groups.values():
+        for lag in group.lags:
+            topic = cluster.topics.get(lag.topic)
+            if lag.lag and lag.offset is not None and topic is not None and topic.deletes_records:
+                place = TopicPartition(lag.topic, lag.partition)
+                yield _Unread(group.name, place, lag.offset, cluster.retention_ms(topic))
 
 
 def _rows(client: Any, unread: Sequence[_Unread], now: datetime) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from engine.config.faults import finding_error
 from engine.dsl.codes import Code
@@ -28,6 +28,14 @@ class IgnoreEntry(Strict):
     groups: list[Text] = Field(default=[])
     connectors: list[Text] = Field(default=[])
     reason: Text
+
+    @model_validator(mode="after")
+    def _is_limited(self) -> IgnoreEntry:
+        if not self.checks and not any(getattr(self, key) for key in KINDS):
+            limits = ("checks", *KINDS)
+            help = f"name what is accepted: {', '.join(f'`{key}`' for key in limits[:-1])} or `{limits[-1]}`"
+            raise finding_error(Code.MISSING_KEY, "an entry with only a reason accepts every risk of every cluster", help)
+        return self
 
 
 class AuditEntry(Strict):

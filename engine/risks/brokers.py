@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import shlex
 from collections.abc import Iterator, Mapping
 
 from engine.model.incidents import RenderedStep
@@ -132,8 +132,12 @@ def settings_apart(cluster: AuditedCluster) -> Iterator[Risk]:
     for name in names:
         values = cluster.of_brokers(name)
         if len(set(values.values())) > 1:
-            common = Counter(values.values()).most_common(1)[0][0]
-            step = set_brokers(cluster, name, common, "Give all brokers the same value, if it may be set while they run")
+            lines = f"grep -F -e 'configs for broker' -e {shlex.quote(f' {name}=')}"
+            step = RenderedStep(
+                do="See each value and where it comes from, choose the right one, and give it to all brokers",
+                where="broker",
+                run=f"{tool(cluster, 'kafka-configs.sh', '--describe', '--entity-type', 'brokers', '--all')} | {lines}",
+            )
             shown = ", ".join(f"{value} at broker {id_}" for id_, value in sorted(values.items()))
             yield Risk(
                 "settings-apart",
@@ -143,7 +147,8 @@ def settings_apart(cluster: AuditedCluster) -> Iterator[Risk]:
                 f"The brokers differ in {name}: {shown}",
                 "What holds for a partition depends on the broker that leads it, and changes when leaders move.",
                 (step,),
-                f"Sets {name}={common} for all brokers that do not set it themselves; in server.properties it takes a restart.",
+                "Nothing: the command shows the values. A value that is set while brokers run (--entity-default) overrides that"
+                " of server.properties; a setting that a broker reads only when it starts is refused there.",
             )
 
 

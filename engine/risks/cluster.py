@@ -13,6 +13,11 @@ _OF_BROKERS = {
     "min.insync.replicas": "min.insync.replicas",
     "unclean.leader.election.enable": "unclean.leader.election.enable",
 }
+_RETENTION_MS = {
+    "log.retention.ms": 1,
+    "log.retention.minutes": 60_000,
+    "log.retention.hours": 3_600_000,
+}  # the first one holds
 _COORDINATION = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 
 
@@ -36,6 +41,11 @@ class AuditedTopic(Struct, frozen=True):
         return min(len(partition.replicas) for partition in self.partitions)
 
     @property
+    def deletes_records(self) -> bool:
+        """Whether old records are deleted, by age or size: not from a topic that is compacted only."""
+        return "delete" in self.settings.get("cleanup.policy", "delete")
+
+    @property
     def is_coordination(self) -> bool:
         """Whether brokers keep the state of groups or transactions in it."""
         return self.name in _COORDINATION
@@ -43,34 +53,40 @@ class AuditedTopic(Struct, frozen=True):
 
 class AuditedBroker(Struct, frozen=True):
     """A broker. `rack` is empty without one. `settings` are its effective values: of those that were asked for, empty if they
-    could not be seen. `protocols` are the requests that it takes, with their versions: empty if they were not asked for."""
+    could not be seen. `protocols` are the requests that it takes, with their versions: empty if they were not asked for.
+    `is_fenced`: it is registered, but away: it leads no partition."""
 
     id: int
     address: str
     rack: str = ""
     settings: Mapping[str, str] = {}
     protocols: Mapping[str, str] = {}
+    is_fenced: bool = False
 
 
 class GroupLag(Struct, frozen=True):
     """How far a group is behind in a partition: in records; None where the end is not known.
 
     Attributes:
+        offset: the offset that the group has committed last; None if there is none.
         earlier: the lag when it was first known; None if it is known once.
         unread_since: a time at which the oldest unread record was there already; None if it is young, or was not asked for.
         is_lost: records were deleted before the group has read them.
+        has_moved: the group has committed another offset since its lag was first known.
     """
 
     topic: str
     partition: int
+    offset: int | None
     lag: int | None
     earlier: int | None = None
     unread_since: datetime | None = None
     is_lost: bool = False
+    has_moved: bool = False
 
 
 class AuditedGroup(Struct, frozen=True):
-    """A consumer group: its state as Kafka names it, and its lag where it has committed offsets."""
+    """A consumer group: its state as Kafka names it, empty if it is not known, and its lag where it has committed offsets."""
 
     name: str
     state: str
@@ -120,6 +136,11 @@ class AuditedCluster(Struct, frozen=True):
     asked_connect: bool = False
     unseen: tuple[str, ...] = ()
 
+    @property
+    def live_brokers(self) -> Mapping[int, AuditedBroker]:
+        """The brokers that are not fenced."""
+        return {id_: broker for id_, broker in self.brokers.items() if not broker.is_fenced}
+
     def of_brokers(self, setting: str) -> Mapping[int, str]:
         """Return the value of a setting at each broker that it is known of."""
         return {id_: broker.settings[setting] for id_, broker in self.brokers.items() if setting in broker.settings}
@@ -136,9 +157,18 @@ class AuditedCluster(Struct, frozen=True):
         """Return the value of a setting as a number; None if it is not known."""
         return number(self.of_topic(topic, setting))
 
+    def retention_ms(self, topic: AuditedTopic) -> int | None:
+        """Return for how long a topic keeps records, by the broker that keeps them for the shortest time if the topic does not
+        set it; None for ever, or if it is not known."""
+        if not topic.deletes_records:
+            return None
+        own = number(topic.settings.get("retention.ms"))
+        times = [own] if own is not None else [_retention_ms(broker.settings) for broker in self.brokers.values()]
+        return min((time for time in times if time is not None and time > 0), default=None)
+
     def takes(self, request: str, version: int) -> bool:
-        """Return whether every broker is known to take this version of a request, such as `Fetch(1)`."""
-        ranges = [broker.protocols.get(request, "").rpartition(" ")[2] for broker in self.brokers.values()]
+        """Return whether every broker that is not fenced is known to take this version of a request, such as `Fetch(1)`."""
+        ranges = [broker.protocols.get(request, "").rpartition(" ")[2] for broker in self.live_brokers.values()]
         return bool(ranges) and all((number(most) or 0) >= version for most in ranges)
 
     def racks(self) -> Mapping[int, str]:
@@ -149,6 +179,11 @@ class AuditedCluster(Struct, frozen=True):
         """Yield every partition with its topic, in order of topic."""
         for name in sorted(self.topics):
             yield from ((self.topics[name], partition) for partition in self.topics[name].partitions)
+
+
+def _retention_ms(settings: Mapping[str, str]) -> int | None:
+    values = ((number(settings.get(setting)), unit_ms) for setting, unit_ms in _RETENTION_MS.items())
+    return next((value * unit_ms for value, unit_ms in values if value is not None), None)
 
 
 def number(value: str | None) -> int | None:

@@ -2,47 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from engine.model.incidents import RenderedStep
 from engine.model.phrases import lasting
-from engine.risks.cluster import AuditedCluster, AuditedGroup, AuditedTopic, GroupLag, number
+from engine.risks.cluster import AuditedCluster, AuditedGroup, AuditedTopic, GroupLag
 from engine.risks.risk import GROUP, Risk, set_topic, tool
 
-_UNITS_MS = (("log.retention.ms", 1), ("log.retention.minutes", 60_000), ("log.retention.hours", 3_600_000))
 _WITHOUT_MEMBERS = ("Empty", "Dead")
-
-
-def retention_ms(cluster: AuditedCluster, topic: AuditedTopic) -> int | None:
-    """Return for how long a topic keeps records; None for ever, or if it is not known."""
-    if "delete" not in topic.settings.get("cleanup.policy", "delete"):
-        return None
-    value = number(topic.settings.get("retention.ms"))
-    for setting, factor in _UNITS_MS:
-        if value is None:
-            values = [number(of_broker) for of_broker in cluster.of_brokers(setting).values()]
-            known = [of_broker * factor for of_broker in values if of_broker is not None]
-            value = min(known) if known else None
-    return value if value is not None and value > 0 else None
 
 
 def behind_retention(cluster: AuditedCluster) -> Iterator[Risk]:
     """Groups whose oldest unread record is older than half of what its topic keeps, or is deleted already."""
     for group in cluster.groups.values():
-        for topic_name in sorted({lag.topic for lag in group.lags if lag.is_lost or lag.unread_since is not None}):
-            topic = cluster.topics.get(topic_name)
-            if topic is not None:
-                yield _behind(cluster, group, topic, retention_ms(cluster, topic))
+        for name in sorted({lag.topic for lag in group.lags}):
+            topic = cluster.topics.get(name)
+            lags = [lag for lag in group.lags if lag.topic == name and (lag.is_lost or lag.unread_since is not None)]
+            if topic is None or not lags or not topic.deletes_records:
+                continue
+            kept_ms = cluster.retention_ms(topic)
+            if kept_ms is not None:
+                yield _behind(cluster, group, topic, lags, kept_ms)
+            elif any(lag.is_lost for lag in lags):
+                yield _cut_off(group, topic)
 
 
-def _behind(cluster: AuditedCluster, group: AuditedGroup, topic: AuditedTopic, kept_ms: int | None) -> Risk:
-    lags = [lag for lag in group.lags if lag.topic == topic.name and (lag.is_lost or lag.unread_since is not None)]
+def _behind(cluster: AuditedCluster, group: AuditedGroup, topic: AuditedTopic, lags: Sequence[GroupLag], kept_ms: int) -> Risk:
     is_lost = any(lag.is_lost for lag in lags)
     since = min((lag.unread_since for lag in lags if lag.unread_since is not None), default=None)
     age = cluster.at - since if since is not None and cluster.at is not None else None
-    if kept_ms is None:
-        return _cut_off(group, topic)
     kept = timedelta(milliseconds=kept_ms)
     longer_ms = max(2 * kept_ms, round(4 * age.total_seconds()) * 1000 if age is not None else 0)
     state = (
@@ -88,23 +77,24 @@ def _cut_off(group: AuditedGroup, topic: AuditedTopic) -> Risk:
 
 
 def without_members(cluster: AuditedCluster) -> Iterator[Risk]:
-    """Groups without members that are behind, unless two observations show that nothing more is written."""
+    """Groups without members that are behind, unless two observations show that nothing more is written, or that consumers
+    without a membership (assign() instead of subscribe(), as Flink's) commit offsets."""
     for group in cluster.groups.values():
-        if group.state not in _WITHOUT_MEMBERS or not group.lag or not _grows(group):
+        if (
+            group.state not in _WITHOUT_MEMBERS
+            or not group.lag
+            or not _grows(group)
+            or any(lag.has_moved for lag in group.lags)
+        ):
             continue
         topics = sorted({lag.topic for lag in group.lags if lag.lag})
         growth = sum((lag.lag or 0) - lag.earlier for lag in group.lags if lag.earlier is not None)
         grown = f", {growth:,} more than when it was first asked" if growth > 0 else ""
         look = RenderedStep(
-            do="See what it reads, and start its consumers again if it is needed",
+            do="See its offsets twice, some minutes apart: if they move, a consumer reads with assign(). If not, start its"
+            " consumers again, or have its owner confirm that nobody needs it",
             where="client",
             run=tool(cluster, "kafka-consumer-groups.sh", "--describe", "--group", group.name),
-        )
-        remove = RenderedStep(
-            do="Delete it if nobody needs it",
-            where="cluster",
-            run=tool(cluster, "kafka-consumer-groups.sh", "--delete", "--group", group.name),
-            changes_state=True,
         )
         yield Risk(
             "group-without-members",
@@ -112,11 +102,11 @@ def without_members(cluster: AuditedCluster) -> Iterator[Risk]:
             GROUP,
             group.name,
             f"Group {group.name} has no members and has not read {group.lag:,} records of {', '.join(topics)}{grown}",
-            "Nobody reads for it. What it has not read is deleted by retention, and its offsets expire after"
-            " offsets.retention.minutes.",
-            (look, remove),
-            "The first command nothing. The second removes the offsets of the group: if it comes back, it begins by"
-            " auto.offset.reset.",
+            "If nobody reads for it, what it has not read is deleted by retention, and its offsets expire after"
+            " offsets.retention.minutes. Consumers that read with assign(), as Flink's do, are no members either.",
+            (look,),
+            "Nothing: the command shows the offsets. --delete would remove them, and kafka-consumer-groups.sh does so under a"
+            " consumer with assign() too: it then begins by auto.offset.reset, with records lost or read twice.",
         )
 
 
@@ -126,6 +116,6 @@ def _grows(group: AuditedGroup) -> bool:
     return not twice or any((lag.lag or 0) > (lag.earlier or 0) for lag in twice)
 
 
-def _numbers(lags: list[GroupLag]) -> str:
+def _numbers(lags: Sequence[GroupLag]) -> str:
     more = " ..." if len(lags) > 10 else ""
     return ", ".join(str(lag.partition) for lag in lags[:10]) + more

@@ -108,6 +108,11 @@ def _unseen(cluster: AuditedCluster) -> Iterator[str]:
             " is missing), so they, and what topics take from them, are not judged"
         )
     for group in cluster.groups.values():
+        if not group.state:
+            yield (
+                f"the state of group {group.name} is not known (brokers before 2.6 do not list it), so whether it has"
+                " members is not judged"
+            )
         if unknown := sum(lag.lag is None for lag in group.lags):
             yield f"the lag of group {group.name} is not known in {unknown} of {len(group.lags)} partitions"
     blind = [connector.name for connector in cluster.connectors.values() if connector.settings is None]

@@ -50,7 +50,7 @@ _BROKER_ROW = re.compile(r"(\d+) +(\S+) +(\d+) +(\S+) +(\S+) +broker\b")
 _SETTING_ROW = re.compile(r"  ([\w.]+)=(.*) sensitive=\w+ synonyms=\{.*\}$")
 _PROTOCOL_ROW = re.compile(r"\t(\w+\(\d+\)): (.*?)(?: \[usable: .*\])?,?$")
 _PLACE = r"(?P<group>.+?) +(?P<topic>[\w.-]+) +(?P<partition>\d+) +"
-_LAG_ROW = re.compile(_PLACE + r"(?:\d+|-) +(?:\d+|-) +(?P<lag>\d+|-)(?:\s|$)", re.ASCII)
+_LAG_ROW = re.compile(_PLACE + r"(?P<offset>\d+|-) +(?:\d+|-) +(?P<lag>\d+|-)(?:\s|$)", re.ASCII)
 _UNREAD_ROW = re.compile(_PLACE + r"(?P<since>\S+)$", re.ASCII)
 _GROUP_ROW = re.compile(r"(\S.*?) +(?:(?:Consumer|Classic|Share|Streams) +)?(\w+)$")
 _NO_STATUS = re.compile(r"No status found for connector (.*)")
@@ -143,11 +143,13 @@ class _ClusterMemory:
     def _take_broker(self, text: str) -> None:
         if match := _BROKER_ROW.match(text):
             id_, host, port, rack = int(match[1]), match[2], match[3], match[4]
-            if match[5] == "absent":
+            if match[5] in ("absent", "removed"):
                 self.brokers.pop(id_, None)
                 return
             broker = self.brokers.get(id_, AuditedBroker(id_, ""))
-            self.brokers[id_] = replace(broker, address=f"{host}:{port}", rack="" if rack == "null" else rack)
+            self.brokers[id_] = replace(
+                broker, address=f"{host}:{port}", rack="" if rack == "null" else rack, is_fenced=match[5] == "fenced"
+            )
 
     def _take_quorum(self, text: str) -> None:
         if match := _VOTERS.match(text):
@@ -169,11 +171,13 @@ class _ClusterMemory:
 
     def _take_lag(self, text: str) -> None:
         if match := _LAG_ROW.match(text):
-            place, lag = (match["topic"], int(match["partition"])), number(match["lag"])
+            place, offset, lag = (match["topic"], int(match["partition"])), number(match["offset"]), number(match["lag"])
+            self.states.setdefault(match["group"], "")  # brokers before 2.6 list no states
             lags = self.lags.setdefault(match["group"], {})
             before = lags.get(place)
             earlier = None if before is None else before.lag if before.earlier is None else before.earlier
-            lags[place] = GroupLag(*place, lag, earlier)
+            has_moved = before is not None and (before.has_moved or offset != before.offset)
+            lags[place] = GroupLag(*place, offset, lag, earlier, has_moved=has_moved)
 
     def _take_unread(self, text: str) -> None:
         if match := _UNREAD_ROW.match(text):
@@ -225,12 +229,14 @@ class _ClusterMemory:
             name: AuditedGroup(name, state, tuple(lag for _, lag in sorted(self.lags.get(name, {}).items())))
             for name, state in sorted(self.states.items())
         }
+        brokers = dict(sorted(self.brokers.items()))
+        addresses = (broker.address for broker in brokers.values() if not broker.is_fenced)
         return replace(
             base,
             cluster_id=self.cluster_id,
             at=self.at,
-            bootstrap=base.bootstrap or ",".join(broker.address for broker in self.brokers.values() if broker.address),
-            brokers=dict(sorted(self.brokers.items())),
+            bootstrap=base.bootstrap or ",".join(address for address in addresses if address),
+            brokers=brokers,
             voters=self.voters,
             topics=topics,
             groups=groups,

@@ -62,35 +62,49 @@ def _configured(cluster: AuditedCluster, of: Sequence[str], setting: str, value:
     return RenderedStep(do=do, where=where, run=run, changes_state=True)
 
 
-def reassign(cluster: AuditedCluster, topic: AuditedTopic, replicas: Mapping[int, Sequence[int]], do: str) -> RenderedStep:
-    """Return the step that gives the partitions of a topic these replicas, by number."""
+def reassign(
+    cluster: AuditedCluster, topic: AuditedTopic, replicas: Mapping[int, Sequence[int]], do: str
+) -> tuple[RenderedStep, RenderedStep]:
+    """Return the step that gives the partitions of a topic these replicas, by number, and the step that waits for its end: the
+    brokers copy in the background, and the new replicas count at once while they are not in sync yet."""
     moves = [{"topic": topic.name, "partition": number, "replicas": ids} for number, ids in replicas.items()]
     name = f"reassign-{topic.name}.json"
-    run = tool(cluster, "kafka-reassign-partitions.sh", "--reassignment-json-file", name, "--execute")
-    return RenderedStep(
-        do=do, where="topic", file={name: dumps({"version": 1, "partitions": moves})}, run=run, changes_state=True
+    command = ("kafka-reassign-partitions.sh", "--reassignment-json-file", name)
+    execute = RenderedStep(
+        do=do,
+        where="topic",
+        file={name: dumps({"version": 1, "partitions": moves})},
+        run=tool(cluster, *command, "--execute"),
+        changes_state=True,
     )
+    verify = RenderedStep(
+        do="Repeat this until it says completed of every partition; only then go on",
+        where="topic",
+        run=tool(cluster, *command, "--verify"),
+    )
+    return execute, verify
 
 
-def more_copies(cluster: AuditedCluster, topic: AuditedTopic) -> RenderedStep | None:
-    """Return the step that gives every partition of a topic COPIES replicas, in different racks as far as there are some; None
+def more_copies(cluster: AuditedCluster, topic: AuditedTopic) -> tuple[RenderedStep, ...]:
+    """Return the steps that give every partition of a topic COPIES replicas, in different racks as far as there are some; none
     when there are too few brokers for more than it has."""
-    wanted = min(COPIES, len(cluster.brokers))
+    wanted = min(COPIES, len(cluster.live_brokers))
     if wanted <= topic.copies:
-        return None
+        return ()
     replicas = {p.number: spread(cluster, p.replicas, max(wanted, len(p.replicas)), p.number) for p in topic.partitions}
     do = f"Give it {wanted} replicas. The list names the present ones too: naming only new ones takes them away"
     return reassign(cluster, topic, replicas, do)
 
 
 def spread(cluster: AuditedCluster, present: Sequence[int], wanted: int, turn: int) -> list[int]:
-    """Return `wanted` brokers: those of `present` first, then others, of racks that have none yet before the rest.
+    """Return `wanted` brokers: those of `present` first, then others that are not fenced, of racks that have none yet
+    before the rest.
 
     Args:
         turn: where the choice among equal brokers begins, so that partitions differ.
     """
     chosen, racks = list(present), cluster.racks()
-    others = [id_ for id_ in cluster.brokers if id_ not in chosen]
+    others = [id_ for id_ in cluster.live_brokers if id_ not in chosen]
     others = others[turn % len(others) :] + others[: turn % len(others)] if others else []
     while others and len(chosen) < wanted:
         used = {racks.get(id_) for id_ in chosen}

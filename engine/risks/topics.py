@@ -15,8 +15,14 @@ _OF_SERVICES = re.compile(
     r"(?:^|[._-])(?:connect|mm2)(?:[._-].*)?[._-](?:configs?|offsets?|status(?:es)?)(?:[._-].*)?$|^_schemas$", re.IGNORECASE
 )
 _BOUNDED = ("Fetch(1)", 16)  # since 3.7, which takes no more of min.insync.replicas than there are replicas (KAFKA-15583)
-_THIRD = "Nothing that can be set helps: it takes a third broker, with a replica of the topic."
-_COPYING = "Copies its data to further brokers over the network; clients notice nothing."
+_THIRD = "Nothing that can be set helps: it takes a third broker that is up, with a replica of the topic."
+_COPYING = (
+    "Copies its data to further brokers in the background, which may take hours and competes with clients for the network"
+    " (--throttle limits it)."
+)
+_REFUSED = "Writes with acks=all are refused while fewer than two replicas are in sync"
+_ASK_FOR_TWO = "Ask for two copies of every write with acks=all"
+_ONLY_THEN = f"{_REFUSED}: all of them, if it is set before the copies are complete."
 
 
 def is_internal(topic: AuditedTopic) -> bool:
@@ -36,8 +42,7 @@ def one_replica(cluster: AuditedCluster) -> Iterator[Risk]:
                 topic.name,
                 f"{_lone(topic)} of topic {topic.name} {_has(topic)} one replica, on {_brokers(topic)}",
                 "While that broker is away it can be neither written nor read, and what its disk loses is lost.",
-                _copied(cluster, topic),
-                _COPYING,
+                *_copied(cluster, topic),
             )
 
 
@@ -51,9 +56,7 @@ def internal_one_replica(cluster: AuditedCluster) -> Iterator[Risk]:
                 else "While that broker is away, the workers that keep their state there can neither start nor continue."
             )
             what = f"The internal topic {topic.name} has one replica, on {_brokers(topic)}"
-            yield Risk(
-                "internal-topic-one-replica", "critical", TOPIC, topic.name, what, why, _copied(cluster, topic), _COPYING
-            )
+            yield Risk("internal-topic-one-replica", "critical", TOPIC, topic.name, what, why, *_copied(cluster, topic))
 
 
 def writes_to_one(cluster: AuditedCluster) -> Iterator[Risk]:
@@ -62,9 +65,9 @@ def writes_to_one(cluster: AuditedCluster) -> Iterator[Risk]:
         if topic.copies < 2 or cluster.number_of(topic, _MIN) != 1:
             continue
         grown = more_copies(cluster, topic)  # with two of two, no broker might be away
-        step = set_topic(cluster, topic.name, _MIN, 2, "Ask for two copies of every write with acks=all")
-        refused = "Writes with acks=all are refused while fewer than two replicas are in sync; others are as before."
-        enough = topic.copies >= COPIES or grown is not None
+        step = set_topic(cluster, topic.name, _MIN, 2, _ASK_FOR_TWO)
+        enough = topic.copies >= COPIES or bool(grown)
+        changes = f"{_COPYING} {_ONLY_THEN}" if grown else f"{_REFUSED}; others are as before."
         yield Risk(
             "min-insync-worthless",
             "medium",
@@ -72,8 +75,8 @@ def writes_to_one(cluster: AuditedCluster) -> Iterator[Risk]:
             topic.name,
             f"Topic {topic.name} has {topic.copies} replicas and min.insync.replicas=1{_whence(topic, _MIN)}",
             "A write with acks=all is confirmed as soon as the leader alone has it; if that broker dies, it is lost.",
-            (*_only(grown), *((step,) if enough else ())),
-            " ".join((*([_COPYING] if grown else ()), refused)) if enough else _THIRD,
+            (*grown, step) if enough else (),
+            changes if enough else _THIRD,
         )
 
 
@@ -85,10 +88,10 @@ def writes_refused(cluster: AuditedCluster) -> Iterator[Risk]:
         if least is None or least < 2 or least < topic.copies or (is_bounded and topic.copies == 1):
             continue
         grown = more_copies(cluster, topic)
-        copies = min(COPIES, len(cluster.brokers)) if grown else topic.copies
-        lower = None
+        copies = min(COPIES, len(cluster.live_brokers)) if grown else topic.copies
+        lower: tuple[RenderedStep, ...] = ()
         if least >= copies > 2:
-            lower = set_topic(cluster, topic.name, _MIN, copies - 1, f"Let {copies - 1} replicas in sync be enough")
+            lower = (set_topic(cluster, topic.name, _MIN, copies - 1, f"Let {copies - 1} replicas in sync be enough"),)
         fewer = f"Writes with acks=all go on while {copies - 1} of {copies} replicas are in sync."
         yield Risk(
             "min-insync-impossible",
@@ -100,8 +103,8 @@ def writes_refused(cluster: AuditedCluster) -> Iterator[Risk]:
             "Brokers before 3.7 refuse every write with acks=all; later ones ask for all replicas there are."
             if least > topic.copies and not is_bounded
             else "As soon as one broker is away, and in every rolling restart, writes with acks=all are refused.",
-            (*_only(grown), *_only(lower)),
-            " ".join((*([_COPYING] if grown else ()), *([fewer] if lower else ()))) or _THIRD,
+            (*lower, *grown),
+            " ".join((*([fewer] if lower else ()), *([_COPYING] if grown else ()))) or _THIRD,
         )
 
 
@@ -125,7 +128,7 @@ def unclean_election(cluster: AuditedCluster) -> Iterator[Risk]:
 def one_rack(cluster: AuditedCluster) -> Iterator[Risk]:
     """Topics of which all replicas of a partition are in one rack, although there are several racks."""
     racks = cluster.racks()
-    if len(set(racks.values())) < 2:
+    if len({racks[id_] for id_ in cluster.live_brokers if id_ in racks}) < 2:
         return
     for topic in cluster.topics.values():
         together = [partition for partition in topic.partitions if _is_together(partition, racks)]
@@ -140,8 +143,8 @@ def one_rack(cluster: AuditedCluster) -> Iterator[Risk]:
                 f"All replicas of topic {topic.name}, partition {numbers}{' ...' if len(together) > 10 else ''},"
                 f" are in rack {rack}",
                 "When that rack (or zone) fails, every replica is away at once.",
-                (more_copies(cluster, topic) or _moved(cluster, topic, together),),
-                "Copies these partitions to another broker; clients notice nothing.",
+                more_copies(cluster, topic) or _moved(cluster, topic, together),
+                _COPYING,
             )
 
 
@@ -150,7 +153,7 @@ def _is_together(partition: AuditedPartition, racks: Mapping[int, str]) -> bool:
     return len(partition.replicas) > 1 and len(places) == 1 and None not in places
 
 
-def _moved(cluster: AuditedCluster, topic: AuditedTopic, together: Sequence[AuditedPartition]) -> RenderedStep:
+def _moved(cluster: AuditedCluster, topic: AuditedTopic, together: Sequence[AuditedPartition]) -> tuple[RenderedStep, ...]:
     moves = {partition.number: _apart(cluster, partition) for partition in together}
     return reassign(cluster, topic, moves, "Move the last replica of each into another rack")
 
@@ -166,16 +169,14 @@ def _with_one_replica(cluster: AuditedCluster) -> Iterator[AuditedTopic]:
     return (topic for topic in cluster.topics.values() if topic.copies == 1)
 
 
-def _copied(cluster: AuditedCluster, topic: AuditedTopic) -> tuple[RenderedStep, ...]:
-    """Return the steps that give a topic more replicas, and have a write wait for two of them."""
+def _copied(cluster: AuditedCluster, topic: AuditedTopic) -> tuple[tuple[RenderedStep, ...], str]:
+    """Return the steps that give a topic more replicas, and have a write wait for two of them, and what they change."""
     grown = more_copies(cluster, topic)
-    if grown is None or cluster.number_of(topic, _MIN) != 1 or len(cluster.brokers) < COPIES:
-        return _only(grown)
-    return (grown, set_topic(cluster, topic.name, _MIN, 2, "Then ask for two copies of every write with acks=all"))
-
-
-def _only(step: RenderedStep | None) -> tuple[RenderedStep, ...]:
-    return () if step is None else (step,)
+    if not grown:
+        return (), "Nothing that can be set helps: it takes a second broker that is up, with a replica of the topic."
+    if cluster.number_of(topic, _MIN) != 1 or len(cluster.live_brokers) < COPIES:
+        return grown, _COPYING
+    return (*grown, set_topic(cluster, topic.name, _MIN, 2, _ASK_FOR_TWO)), f"{_COPYING} {_ONLY_THEN}"
 
 
 def _lone(topic: AuditedTopic) -> str:

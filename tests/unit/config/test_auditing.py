@@ -24,11 +24,12 @@ def test_without_the_section_nothing_is_accepted(tmp_path: Path) -> None:
 
 def test_an_entry_has_checks_patterns_and_a_reason(tmp_path: Path) -> None:
     text = (
-        'audit: {ignore: [{checks: [one-rack], topics: ["tmp.*"], groups: [g], reason: can be rebuilt}, {reason: all of it}]}\n'
+        'audit: {ignore: [{checks: [one-rack], topics: ["tmp.*"], groups: [g], reason: can be rebuilt},'
+        " {checks: [even-voters], reason: two sites}]}\n"
     )
     assert accepted(tmp_path, text) == (
         AcceptedRisk("can be rebuilt", ("one-rack",), {"topic": ("tmp.*",), "group": ("g",)}),
-        AcceptedRisk("all of it"),
+        AcceptedRisk("two sites", ("even-voters",)),
     )
 
 
@@ -37,6 +38,8 @@ def test_an_entry_has_checks_patterns_and_a_reason(tmp_path: Path) -> None:
     [
         ("audit: {ignore: [{topics: [a]}]}", "reason"),
         ("audit: {ignore: [{checks: [one-rak], reason: x}]}", "`one-rak` is not a check of the audit"),
+        ("audit: {ignore: [{reason: x}]}", "accepts every risk of every cluster"),
+        ("audit: {ignore: [{checks: [], topics: [], reason: x}]}", "accepts every risk of every cluster"),
         ("audit: {ignores: []}", "ignores"),
     ],
 )

@@ -42,7 +42,7 @@ def broker(id_: int, rack: str = "", **settings: str) -> AuditedBroker:
 
 
 def group(name: str, state: str, **lag: Any) -> AuditedGroup:
-    return AuditedGroup(name, state, (GroupLag("orders", 0, **{"lag": 5, **lag}),))
+    return AuditedGroup(name, state, (GroupLag("orders", 0, **{"offset": 3, "lag": 5, **lag}),))
 
 
 def connector(name: str, kind: str, *topics: str, **settings: str) -> AuditedConnector:

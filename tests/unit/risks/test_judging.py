@@ -55,10 +55,23 @@ CASES: dict[str, tuple[AuditedCluster, set[str]]] = {
     "nobody reads": (cluster(group("billing", "Empty")), {"group-without-members"}),
     "nobody reads, and nobody writes": (cluster(group("billing", "Empty", earlier=5)), set()),
     "nobody reads, and it grows": (cluster(group("billing", "Empty", earlier=3)), {"group-without-members"}),
+    "consumers without a membership commit": (cluster(group("flink", "Empty", earlier=3, has_moved=True)), set()),
     "members that are behind": (cluster(group("billing", "Stable")), set()),
     "nothing to read": (cluster(group("billing", "Empty", lag=0)), set()),
     "behind what is kept": (cluster(group("billing", "Stable", unread_since=OLD)), {"retention-below-lag"}),
     "records are lost": (cluster(group("billing", "Stable", is_lost=True)), {"retention-below-lag"}),
+    "old records of a topic that is compacted": (
+        cluster(topic("orders", cleanup_policy="compact"), group("billing", "Stable", unread_since=OLD)),
+        set(),
+    ),
+    "old records of a topic that keeps them": (
+        cluster(topic("orders", retention_ms="-1"), group("billing", "Stable", unread_since=OLD)),
+        set(),
+    ),
+    "records are lost by size": (
+        cluster(topic("orders", retention_ms="-1"), group("billing", "Stable", is_lost=True)),
+        {"retention-below-lag"},
+    ),
     "silent tolerance": (cluster(connector("sink", "sink", errors_tolerance="all")), {"errors-tolerated-silently"}),
     "logged tolerance": (cluster(connector("sink", "sink", errors_tolerance="all", errors_log_enable="true")), set()),
     "dead letters": (
@@ -129,7 +142,7 @@ def test_every_check_is_provoked() -> None:
 
 def test_commands_have_the_values_of_the_case() -> None:
     lone = only(cluster(topic("lone", (2,), (3,))))
-    (step,) = lone.fix
+    step, verify = lone.fix
     (file,) = step.file.values()
     assert json.loads(file)["partitions"] == [
         {"topic": "lone", "partition": 0, "replicas": [2, 1, 3]},
@@ -138,27 +151,61 @@ def test_commands_have_the_values_of_the_case() -> None:
     assert step.run == (
         "kafka-reassign-partitions.sh --bootstrap-server kafka-1:9092 --reassignment-json-file reassign-lone.json --execute"
     )
+    assert verify.run == step.run.replace("--execute", "--verify")
+    assert not verify.changes_state
     first = only(cluster(topic("orders", min_insync_replicas="1"))).fix[0].run
     assert first.endswith("--alter --entity-type topics --entity-name orders --add-config min.insync.replicas=2")
 
 
-def test_a_lone_topic_that_asks_for_one_copy_is_set_to_ask_for_two() -> None:
-    steps = only(cluster(topic("lone", (2,), min_insync_replicas="1"))).fix
-    assert [step.run.rpartition(" ")[2] for step in steps] == ["--execute", "min.insync.replicas=2"]
+@pytest.mark.parametrize("name", ["lone", "__consumer_offsets", "pair"])
+def test_two_copies_are_asked_for_only_after_the_copies_are_complete(name: str) -> None:
+    replicas = (1, 2) if name == "pair" else (2,)
+    risk = only(cluster(topic(name, replicas, min_insync_replicas="1")))
+    assert [step.run.rpartition(" ")[2] for step in risk.fix] == ["--execute", "--verify", "min.insync.replicas=2"]
+    assert "only then go on" in risk.fix[1].do
+    assert "refused" in risk.changes and "before the copies are complete" in risk.changes
+    assert "in the background" in risk.changes
+
+
+def test_fewer_in_sync_are_enough_before_copies_are_made() -> None:
+    risk = only(cluster(topic("pair", (1, 2), min_insync_replicas="3")))
+    assert [step.run.rpartition(" ")[2] for step in risk.fix] == ["min.insync.replicas=2", "--execute", "--verify"]
 
 
 def test_new_replicas_are_in_other_racks() -> None:
     racks = (broker(1, "a"), broker(2, "a"), broker(3, "b"), broker(4, "b"), broker(5, "c"))
-    (step,) = only(cluster(*racks, topic("lone", (1,)))).fix
+    step, _ = only(cluster(*racks, topic("lone", (1,)))).fix
     (file,) = step.file.values()
     (partition,) = json.loads(file)["partitions"]
     assert partition["replicas"][0] == 1
     assert {racks[id_ - 1].rack for id_ in partition["replicas"]} == {"a", "b", "c"}
 
 
+def test_a_fenced_broker_gets_no_replica() -> None:
+    step, _ = only(cluster(replace(broker(2), is_fenced=True), broker(4), topic("lone", (1,)))).fix
+    (file,) = step.file.values()
+    assert json.loads(file)["partitions"][0]["replicas"] == [1, 3, 4]
+
+
+def test_a_third_broker_that_is_fenced_is_none() -> None:
+    risk = only(cluster(replace(broker(3), is_fenced=True), topic("pair", (1, 2), min_insync_replicas="1")))
+    assert (risk.check, risk.fix) == ("min-insync-worthless", ())
+
+
+def test_a_rack_whose_brokers_are_fenced_takes_no_replica() -> None:
+    racks = (broker(1, "a"), broker(2, "a"), broker(3, "a"), replace(broker(4, "b"), is_fenced=True))
+    assert judged(cluster(*racks)).risks == ()
+
+
+def test_what_a_fenced_broker_takes_is_not_known_and_does_not_count() -> None:
+    fenced = replace(broker(3), is_fenced=True, protocols={})
+    seen = cluster(fenced, topic("lone", (1,)))
+    assert found(judged(seen)) == {"topic-one-replica"}
+
+
 def test_replicas_of_one_rack_are_moved_where_they_are_enough() -> None:
     racks = (broker(1, "a"), broker(2, "a"), broker(3, "a"), broker(4, "b"))
-    (step,) = only(cluster(*racks)).fix
+    step, _ = only(cluster(*racks)).fix
     (file,) = step.file.values()
     assert json.loads(file)["partitions"] == [{"topic": "orders", "partition": 0, "replicas": [1, 2, 4]}]
 
@@ -178,6 +225,22 @@ def test_brokers_before_3_7_refuse_what_later_ones_bound() -> None:
     assert found(judged(replace(seen, brokers=older))) == {"topic-one-replica", "min-insync-impossible"}
     assert judged(replace(seen, brokers=older)).risks[0].severity == "critical"
     assert PROTOCOLS["Fetch(1)"].endswith("18")
+
+
+@pytest.mark.parametrize(
+    ("setting", "values"),
+    [("unclean_leader_election_enable", ("true", "true", "false")), ("min_insync_replicas", ("1", "1", "2"))],
+)
+def test_brokers_that_differ_are_shown_and_no_value_is_taken_for_the_right_one(setting: str, values: tuple[str, ...]) -> None:
+    seen = cluster(*(broker(id_, **{setting: value}) for id_, value in enumerate(values, 1)))
+    (risk,) = (risk for risk in judged(seen).risks if risk.check == "settings-apart")
+    assert all(f"{value} at broker {id_}" in risk.what for id_, value in enumerate(values, 1))
+    (step,) = risk.fix
+    assert step.run == (
+        "kafka-configs.sh --bootstrap-server kafka-1:9092 --describe --entity-type brokers --all"
+        f" | grep -F -e 'configs for broker' -e ' {setting.replace('_', '.')}='"
+    )
+    assert not step.changes_state
 
 
 def test_names_of_groups_and_connectors_are_quoted() -> None:
@@ -204,6 +267,12 @@ def test_a_group_that_is_behind_gets_time_for_what_it_has_not_read() -> None:
     )
     assert risk.fix[0].run.endswith(f"retention.ms={20 * 86_400_000}")
     assert only(cluster(topic("orders", retention_ms="-1"), group("billing", "Stable", is_lost=True))).fix == ()
+
+
+def test_no_command_deletes_a_group_whose_consumers_may_be_no_members() -> None:
+    risk = only(cluster(group("flink", "Empty", earlier=3)))
+    assert [step.run.rpartition("9092 ")[2] for step in risk.fix] == ["--describe --group flink"]
+    assert "assign()" in risk.why
 
 
 def test_missing_addresses_are_refused_by_a_shell() -> None:
@@ -239,6 +308,9 @@ def test_what_was_not_seen_is_said() -> None:
     assert judged(cluster(mute)).unseen[0].startswith("the settings of broker 2 are not known (it is away, or the right")
     assert judged(cluster(group("billing", "Stable", lag=None))).unseen == (
         "the lag of group billing is not known in 1 of 1 partitions",
+    )
+    assert judged(cluster(group("old", ""))).unseen == (
+        "the state of group old is not known (brokers before 2.6 do not list it), so whether it has members is not judged",
     )
     blind = replace(connector("sink", "sink"), settings=None)
     assert judged(cluster(blind)).unseen[0].startswith("the settings of 1 connectors are not known, sink among them")

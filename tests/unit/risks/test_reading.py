@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
 from msgspec.structs import replace
 
 from engine.risks.cluster import AuditedCluster, AuditedPartition
@@ -57,7 +58,8 @@ def test_a_whole_round_is_read() -> None:
     seen = read(*stamped(FIRST, "22:11:25"))
     assert replace(seen, at=None) == read(*FIRST.splitlines())
     assert seen.at == datetime(2026, 11, 26, 22, 11, 25, 123456, UTC)
-    assert (seen.cluster_id, seen.bootstrap) == ("dG9jc2luLXRlc3RzLTAwMQ", "kafka-1:9092,kafka-2:9092")
+    assert (seen.cluster_id, seen.bootstrap) == ("dG9jc2luLXRlc3RzLTAwMQ", "kafka-1:9092")
+    assert {id_: broker.is_fenced for id_, broker in seen.brokers.items()} == {1: False, 2: True}
     assert {id_: broker.rack for id_, broker in seen.brokers.items()} == {1: "a", 2: ""}
     assert seen.brokers[1].settings == {"min.insync.replicas": "2", "log.retention.ms": "null"}
     assert seen.brokers[1].protocols == {"Produce(0)": "0 to 13", "Fetch(1)": "4 to 18"}
@@ -93,7 +95,35 @@ def test_a_round_that_tells_everything_replaces_the_others_and_shows_how_lag_gro
     seen = read(*stamped(FIRST, "22:11:25"), *stamped(later, "23:11:25"))
     assert list(seen.topics) == ["bills"]
     (first, _) = seen.groups["the billing group"].lags
-    assert (first.lag, first.earlier) == (4, 3)
+    assert (first.lag, first.earlier, first.has_moved) == (4, 3, False)
+    moved = FIRST.replace("5               8", "6               9")
+    seen = read(*stamped(FIRST, "22:11:25"), *stamped(moved, "22:41:25"), *stamped(moved, "23:11:25"))
+    assert [lag.has_moved for lag in seen.groups["the billing group"].lags] == [True, False]
+
+
+def test_a_partition_without_a_committed_offset_has_an_unknown_lag() -> None:
+    seen = read(
+        *FIRST.replace(
+            "1          2               -               -", "1          -               8               -"
+        ).splitlines()
+    )
+    assert [(lag.offset, lag.lag) for lag in seen.groups["the billing group"].lags] == [(5, 3), (None, None)]
+
+
+def test_a_group_whose_broker_does_not_tell_its_state_is_read_by_its_lag() -> None:
+    seen = read(*(line.replace("Stable", "").rstrip() if line.endswith("Stable") else line for line in FIRST.splitlines()))
+    group = seen.groups["the billing group"]
+    assert (group.state, [lag.lag for lag in group.lags]) == ("", [3, None])
+
+
+@pytest.mark.parametrize("state", ["removed ", "absent  "])
+def test_a_broker_that_is_gone_is_dropped(state: str) -> None:
+    table = FIRST.splitlines()[1]
+    row = FIRST.splitlines()[3].replace("fenced  ", state)
+    assert list(read(*FIRST.splitlines(), table, row).brokers) == [1]
+    back = row.replace(state, "unfenced")
+    again = read(*FIRST.splitlines(), table, row, table, back)
+    assert (again.brokers[2].is_fenced, again.bootstrap) == (False, "kafka-1:9092,kafka-2:9092")
 
 
 def test_rows_that_no_check_needs_change_nothing_and_what_is_gone_is_left_out() -> None:

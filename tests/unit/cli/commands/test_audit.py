@@ -43,7 +43,11 @@ def test_a_record_is_judged_with_its_time(record: Path, capsys: pytest.CaptureFi
     assert (cluster["cluster_id"], cluster["as_of"], cluster["connectors"]) == ("xyz", "2026-11-26T22:11:25.123Z", None)
     (risk,) = cluster["risks"]
     assert (risk["check"], risk["severity"], risk["kind"], risk["subject"]) == ("topic-one-replica", "high", "topic", "a|b")
-    assert [step["run"].split()[0] for step in risk["fix"]] == ["kafka-reassign-partitions.sh", "kafka-configs.sh"]
+    assert [step["run"].split()[0] for step in risk["fix"]] == [
+        "kafka-reassign-partitions.sh",
+        "kafka-reassign-partitions.sh",
+        "kafka-configs.sh",
+    ]
     assert "kafka-1:9092,kafka-2:9092,kafka-3:9092" in risk["fix"][0]["run"]
 
 

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from connectors.connect import rest
 from connectors.connect.rest import ConnectAsker, ConnectEndpoint
 from engine.errors import SourceAway, SourceDenied, SourceError
 from tests.unit.connectors.answering import Answer, Asked, answering
@@ -17,6 +18,10 @@ from tests.unit.connectors.connect.test_statuses import part, status
 
 SERVER = {"version": "4.3.1", "commit": "abc", "kafka_cluster_id": "dG9jc2lu"}
 PLUGINS = [{"class": "org.apache.kafka.connect.file.FileStreamSourceConnector", "type": "source", "version": "4.3.1"}]
+UNTOLD = (
+    "the topics of connector {} are not known (it has used none yet, or the worker does not tell), so its sizes and converters"
+    " are not judged"
+)
 MISSING = {"error_code": 404, "message": "No status found for connector cdc"}
 
 
@@ -244,7 +249,33 @@ def test_an_audit_says_what_a_worker_does_not_show() -> None:
         _, hidden = asker_of(server.url, away).audit()
     assert hidden[:-1] == [
         "the settings of connector old cannot be read, so they are not judged",
-        "the worker does not tell the topics of connector cdc, so its sizes are not judged",
-        "the worker does not tell the topics of connector old, so its sizes are not judged",
+        UNTOLD.format("cdc"),
+        UNTOLD.format("old"),
     ]
     assert hidden[-1].endswith("so its version is not judged")
+
+
+def test_an_audit_asks_for_the_topics_of_all_connectors_and_names_those_that_are_not_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rest, "MOST_TOPICS", 1)
+    names = ["failing", "first", "named", "second", "unused"]
+    cluster = Cluster(*(status(name, part()) for name in names))
+    infos = {name: {"info": {"name": name, "config": {}, "type": "source"}} for name in names}
+    infos["named"]["info"] = {"name": "named", "config": {"topics": "orders"}, "type": "sink"}
+
+    def answer(request: Asked) -> Answer:
+        answers = {
+            "/connectors?expand=info": Answer(infos),
+            "/connectors/failing/topics": Answer({"error_code": 500}, 500),
+            "/connectors/named/topics": Answer({"named": {"topics": []}}),
+            "/connectors/unused/topics": Answer({"unused": {"topics": []}}),
+        }
+        return answers.get(request.path) or cluster(request)
+
+    with answering(answer) as server:
+        lines, hidden = asker_of(server.url).audit()
+    documents = [json.loads(line) for line in lines]
+    topics = [name for document in documents for name in names if name in document]
+    assert topics == ["first", "second"]
+    assert hidden == [UNTOLD.format("failing"), UNTOLD.format("unused")]

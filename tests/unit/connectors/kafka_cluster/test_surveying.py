@@ -12,7 +12,7 @@ from kafka import TopicPartition
 from kafka.admin import OffsetSpec
 from kafka.errors import GroupAuthorizationFailedError, KafkaTimeoutError, UnknownTopicOrPartitionError
 
-from connectors.kafka_cluster.printing import ClusterInventory, lag_rows, lag_table
+from connectors.kafka_cluster.printing import ClusterInventory, lag_rows, lag_table, lines_of
 from connectors.kafka_cluster.surveying import survey
 
 NOW = datetime(2026, 11, 26, 22, tzinfo=UTC)
@@ -20,6 +20,9 @@ VALUES = ("log.retention.hours=48", "log.retention.ms=null")
 KEPT = "\n".join(("All configs for broker 1 are:", *(f"  {value} sensitive=false synonyms={{}}" for value in VALUES)))
 ROW = "1          kafka-1                        9092       a          unfenced   broker"
 FENCED = "2          kafka-2                        9092       null       fenced     broker"
+
+PARTITION = "\tTopic: orders\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1"
+TOPICS = {"orders": ("Topic: orders\tPartitionCount: 1\tReplicationFactor: 1", PARTITION)}
 
 
 class Client:
@@ -54,9 +57,10 @@ class Client:
         return {}
 
 
-def surveyed(client: Client, offset: int, settings: str = "", *more: str) -> tuple[list[str], list[str]]:
-    lines = [KEPT, *lag_table(lag_rows("billing", {("orders", 0): offset}, {("orders", 0): 100})), *more]
-    return survey(client, ClusterInventory("xyz", settings={"orders": settings}, groups={"billing": "Stable"}), lines, NOW)
+def surveyed(client: Client, offset: int, settings: str = "", kept: str = KEPT) -> tuple[list[str], list[str]]:
+    inventory = ClusterInventory("xyz", topics=TOPICS, settings={"orders": settings}, groups={"billing": "Stable"})
+    lags = lag_table(lag_rows("billing", {("orders", 0): offset}, {("orders", 0): 100}))
+    return survey(client, inventory, [*lines_of(None, inventory, whole=True), kept, *lags], NOW)
 
 
 @pytest.mark.parametrize(
@@ -81,6 +85,18 @@ def test_unread_records_that_are_older_than_half_of_what_is_kept_have_a_row(
 def test_records_that_were_deleted_before_they_were_read_are_lost() -> None:
     lines, _ = surveyed(Client(NOW - timedelta(hours=100), first=80), 70)
     assert lines[1].split() == ["billing", "orders", "0", "lost"]
+
+
+def test_a_topic_that_is_compacted_only_deletes_nothing_and_is_not_asked_about() -> None:
+    client = Client(NOW - timedelta(hours=500), first=80)
+    assert surveyed(client, 70, "cleanup.policy=compact") == ([], [])
+    assert client.asked == []
+    lines, _ = surveyed(client, 70, "cleanup.policy=compact,delete")
+    assert lines[1].split()[-1] == "lost"
+
+
+def test_brokers_that_keep_records_for_ever_delete_none_by_age() -> None:
+    assert surveyed(Client(NOW - timedelta(hours=500)), 70, kept=KEPT.replace("ms=null", "ms=-1")) == ([], [])
 
 
 def test_old_records_of_a_topic_that_nobody_writes_any_more_count() -> None:
