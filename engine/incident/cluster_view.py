@@ -15,10 +15,15 @@ from engine.model.blast import BlastRadius
 from engine.model.expressions import Environment, Result
 from engine.model.incidents import EVER, Alert, RenderedStep
 from engine.model.pictures import ClusterPicture
-from engine.model.placeholders import unfilled, unfilled_of
+from engine.model.placeholders import unfilled_of
 from engine.model.rules import Rule, Step
+from engine.model.words import filled, frame
 
-MOST_CHOICES = 5  # steps that stand for one of which a value is not certain
+MOST_CHOICES = 5  # steps that stand for one of which a value is not certain, and names in a remark
+_NOT_NAMED = frame("{do} ({name} {value}: the lines do not name it)")
+_ONE_OF = frame("{do} ({name} {value}: the lines do not tell which of {number} it is)")
+_MAY_BE = frame("{do} (the lines do not name the {name}; it may be {values})")
+_MAY_BE_ONE_OF = frame("{do} (the lines do not name the {name}; it may be one of {number:,}: {values})")
 
 
 class ClusterView(Struct, frozen=True):
@@ -48,39 +53,33 @@ class ClusterView(Struct, frozen=True):
     def fix(self, rule: Rule, environment: Mapping[str, Result], settings: Mapping[str, str]) -> tuple[RenderedStep, ...]:
         """Return the steps of a fix, with the present values of what they change.
 
-        A step that lacks a value which can be one of few stands once for each; one of many are named. See render.step.
+        A step that lacks a value which can be one of few stands once for each, with a remark; of many, and in a step that
+        changes something, they are named, and the placeholder stays. See render.step.
         """
         topic = str(environment.get("topic", ""))
         fitting = render.fitting(rule.runbook.fix, environment)
         steps = (each for step in fitting for each in self._steps(step, environment, settings, topic))
         return tuple(step if self.now is None else with_present_values(step, of, self.now) for step, of in steps)
 
-    def verification(self, rule: Rule, environment: Mapping[str, Result]) -> str:
-        """Return the command that verifies; several commands where it lacks a value which can be one of few."""
-        command = render.command(rule.runbook.verify, environment)
-        name, values = self._choices(unfilled((command,)))
-        if not 0 < len(values) <= MOST_CHOICES:
-            return command
-        return "; ".join(render.command(rule.runbook.verify, {**environment, name: value}) for value in values)
-
     def _steps(
         self, template: Step, environment: Mapping[str, Result], settings: Mapping[str, str], topic: str
     ) -> Iterator[tuple[RenderedStep, str]]:
-        """Yield the steps that stand for one, each with the topic that it is about."""
+        """Yield the steps that stand for one, each with the topic that it is about.
+
+        A step that changes something is never given a value that no line names.
+        """
         step = render.step(template, environment, settings)
         name, values = self._choices(unfilled_of(step))
         if not values:
             yield step, topic
-        elif len(values) > MOST_CHOICES:
-            yield (
-                replace(step, do=f"{step.do} ({name} is one of {len(values):,}: {', '.join(values[:MOST_CHOICES])}, ...)"),
-                topic,
-            )
+        elif template.changes_state or len(values) > MOST_CHOICES:
+            yield replace(step, do=_with_choices(step.do, name, values)), topic
         else:
-            unsure = f": the lines do not tell which of {len(values)} it is" if len(values) > 1 else ""
+            remark = _NOT_NAMED if len(values) == 1 else _ONE_OF
             for value in values:
                 of_value = render.step(template, {**environment, name: value}, settings)
-                yield replace(of_value, do=f"{of_value.do} ({name} {value}{unsure})"), value if name == "topic" else topic
+                words = {"do": of_value.do, "name": name, "value": value, "number": len(values)}
+                yield replace(of_value, do=filled(remark, words)), value if name == "topic" else topic
 
     def _choices(self, lacking: Sequence[str]) -> tuple[str, Sequence[str]]:
         """Return the first name of `lacking` that the picture has values for, and these values; nothing without one."""
@@ -88,6 +87,13 @@ class ClusterView(Struct, frozen=True):
             return "", ()
         choices = choices_of(self.radius, self.before)
         return next(((name, choices[name]) for name in lacking if choices.get(name)), ("", ()))
+
+
+def _with_choices(do: str, name: str, values: Sequence[str]) -> str:
+    """Return the words of a step that lacks the value `name`, with what it may be."""
+    listed = ", ".join((*values[:MOST_CHOICES], *(["..."] if len(values) > MOST_CHOICES else [])))
+    pattern = _MAY_BE if len(values) == 1 else _MAY_BE_ONE_OF
+    return filled(pattern, {"do": do, "name": name, "values": listed, "number": len(values)})
 
 
 def view_of(root: Alert, alerts: Sequence[Alert], pictures: Callable[[datetime], ClusterPicture | None]) -> ClusterView:

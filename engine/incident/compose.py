@@ -101,7 +101,7 @@ def _composed(group: AlertGroup, context: IncidentContext, incident_id: str) -> 
         cause=_cause(text, stage_text, environment),
         impact=view.impact(render.prose(stage_text.impact, environment)),
         fix=view.fix(stage, stage_environment, _settings(main)),
-        verify=view.verification(stage, environment),
+        verify=render.command(stage.runbook.verify, environment),
         symptoms=symptoms,
         captures={name: _single(capture) for name, capture in captures.items()},
         also_possible=group.possible,

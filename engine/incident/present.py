@@ -37,47 +37,44 @@ class WantedSetting(Struct, frozen=True):
 
 
 def known_values(environment: Environment, radius: BlastRadius | None, picture: ClusterPicture) -> dict[str, Result]:
-    """Return the names and values that `picture` adds to `environment`, or knows better: addresses, ids of brokers, the
-    partitions that an outage touches, the topic of a connector that uses one."""
+    """Return the names and values that `picture` adds to `environment`: addresses, ids of brokers, the partitions with one
+    replica that an outage touches, and what the subject of `radius` names itself."""
     values: dict[str, Result] = {}
     kind, _, name = radius.subject.partition(" ") if radius is not None else ("", "", "")
     if "bootstrap" not in environment and (servers := picture.bootstrap(without=name if kind == "broker" else "")):
         values["bootstrap"] = servers
-    if "connect_url" not in environment and picture.workers:
-        values["connect_url"] = f"http://{picture.workers[0]}"
     if picture.brokers:
         values["brokers"] = ",".join(picture.brokers)
     if radius is None:
         return values
     if radius.lone:
         values |= _lone(radius.lone.names, picture)
-    for label, names in candidates(radius, picture).items():
-        if label not in environment and len(names) == 1:
-            values[label] = names[0]
-    return values
-
-
-def candidates(radius: BlastRadius, picture: ClusterPicture) -> Mapping[str, Sequence[str]]:
-    """Return, by the name of a value that lines may not tell, what it can be: the topics and groups that the subject uses."""
-    kind, _, name = radius.subject.partition(" ")
-    if kind == "topic":
-        return {"topic": [name], "group": radius.groups.names}
-    if kind == "group":
-        return {"group": [name], "topic": radius.topics.names}
-    if kind == "connector":
-        own = f"{SINK_GROUP}{name}"
-        return {"topic": radius.topics.names, "group": [own] if own in picture.groups else []}
-    return {}
+    return values | {label: value for label, value in _named(kind, name, picture).items() if label not in environment}
 
 
 def choices_of(radius: BlastRadius | None, picture: ClusterPicture) -> Mapping[str, Sequence[str]]:
-    """Return candidates, and where the subject has none, all topics of the cluster that are not its own, and all groups."""
-    of_subject = candidates(radius, picture) if radius is not None else {}
-    every = {
-        "topic": [name for name in picture.topics if not name.startswith(INTERNAL)],
-        "group": list(picture.groups),
-    }
-    return {name: of_subject.get(name) or names for name, names in every.items()}
+    """Return, by the name of a value that lines may not tell, what it can be, for steps alone: the topics and groups that the
+    subject uses; without such a subject all topics of the cluster that are not its own, and all groups.
+
+    A connector has no group but its own. Of connectors only a source has topics: what stops a sink need not be about a topic.
+    """
+    kind, _, name = radius.subject.partition(" ") if radius is not None else ("", "", "")
+    if radius is not None and kind == "topic":
+        return {"group": radius.groups.names}
+    if radius is not None and kind == "group":
+        return {"topic": radius.topics.names}
+    if radius is not None and kind == "connector":
+        return {"topic": radius.topics.names} if picture.connectors[name].type == "source" else {}
+    topics = [topic for topic in picture.topics if not topic.startswith(INTERNAL)]
+    return {"topic": topics, "group": list(picture.groups)}
+
+
+def _named(kind: str, name: str, picture: ClusterPicture) -> Mapping[str, str]:
+    """Return what a subject names: a topic, a group, and of a sink its group if it exists."""
+    if kind == "connector":
+        own = f"{SINK_GROUP}{name}"
+        return {"group": own} if own in picture.groups else {}
+    return {kind: name} if kind in ("topic", "group") else {}
 
 
 def with_present_values(step: RenderedStep, topic: str, picture: ClusterPicture) -> RenderedStep:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 
-from engine.incident.present import known_values, with_present_values
-from engine.model.blast import of_brokers, of_connector
+from engine.incident.present import choices_of, known_values, with_present_values
+from engine.model.blast import of_brokers, of_connector, of_topic
 from engine.model.expressions import reassignment
 from engine.model.incidents import RenderedStep
 from engine.model.pictures import ClusterPicture, StatedFact
 from tests.unit.model.test_blast import scene
-from tests.unit.model.test_pictures import broker, partition, setting, topic
+from tests.unit.model.test_pictures import broker, fact, partition, setting, topic
 
 LIMIT = (
     "kafka-configs.sh --bootstrap-server x --alter --entity-type topics --entity-name {} --add-config max.message.bytes=2097152"
@@ -44,10 +44,18 @@ def test_partitions_with_one_replica_get_others_and_keep_their_own() -> None:
     ]
 
 
-def test_the_only_topic_of_a_connector_is_its_topic_and_a_sink_has_its_group() -> None:
-    assert known_values({}, of_connector("cdc", scene()), scene())["topic"] == "account_event"
-    assert known_values({"topic": "seen"}, of_connector("cdc", scene()), scene()).get("topic") is None
+def test_a_sink_has_its_group_and_no_connector_a_topic_that_its_lines_do_not_name() -> None:
     assert known_values({}, of_connector("archive", scene()), scene())["group"] == "connect-archive"
+    for name in ("cdc", "archive"):
+        assert "topic" not in known_values({}, of_connector(name, scene()), scene())
+
+
+def test_a_source_may_be_about_its_topics_and_a_sink_about_none() -> None:
+    sink = scene(fact("connector", "archive", connector="archive", type="sink"))
+    assert choices_of(of_connector("cdc", scene()), scene()) == {"topic": ("account_event",)}
+    assert choices_of(of_connector("archive", sink), sink) == {}
+    assert choices_of(of_connector("archive", scene()), scene()) == {}  # of no type that was told
+    assert choices_of(of_topic("account_event", scene()), scene()) == {"group": ("audit",)}
 
 
 def test_a_step_tells_the_present_value_and_where_it_comes_from() -> None:
