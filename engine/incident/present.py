@@ -24,7 +24,15 @@ _SOURCES = {
     "static": "set in the brokers' configuration",
     "default": "by default",
 }
-_ENOUGH = (".bytes", ".replicas", ".factor")  # ends of settings of which a larger value does as well
+_ENOUGH = frozenset(  # limits on sizes, which fixes raise: more does as well
+    (
+        "max.message.bytes",
+        "message.max.bytes",
+        "replica.fetch.max.bytes",
+        "replica.fetch.response.max.bytes",
+        "fetch.max.bytes",
+    )
+)
 _CONFIGS, _REASSIGN = "kafka-configs.sh", "reassignment"
 
 
@@ -43,11 +51,11 @@ def known_values(environment: Environment, radius: BlastRadius | None, picture: 
     kind, _, name = radius.subject.partition(" ") if radius is not None else ("", "", "")
     if "bootstrap" not in environment and (servers := picture.bootstrap(without=name if kind == "broker" else "")):
         values["bootstrap"] = servers
-    if picture.brokers:
-        values["brokers"] = ",".join(picture.brokers)
+    if picture.present and "brokers.all" not in environment:
+        values["brokers"] = ",".join(picture.present)
     if radius is None:
         return values
-    if radius.lone:
+    if radius.lone and _are_among(radius.lone.names, environment):
         values |= _lone(radius.lone.names, picture)
     return values | {label: value for label, value in _named(kind, name, picture).items() if label not in environment}
 
@@ -101,17 +109,28 @@ def _lone(names: Sequence[str], picture: ClusterPicture) -> dict[str, Result]:
     pairs = [(topic, number) for topic, _, number in (name.rpartition("-") for name in names)]
     topics = list(dict.fromkeys(topic for topic, _ in pairs))
     numbers: list[Result] = [int(number) for _, number in pairs]
-    if len(topics) > 1 or len(picture.brokers) > REPLICAS:
-        numbers = [
-            f"{name}@{picture.topics[topic].partitions[int(n)].replicas[0]}"
-            for name, (topic, n) in zip(names, pairs, strict=True)
-        ]
+    holders = [picture.topics[topic].partitions[int(number)].replicas[0] for topic, number in pairs]
+    if len(topics) > 1 or len(picture.present) > REPLICAS or not set(holders) <= set(picture.present):
+        numbers = [f"{name}@{holder}" for name, holder in zip(names, holders, strict=True)]
     return {
         "lone_topic": topics[0],
         "lone_topic.all": topics[:MOST_TOPICS],
         "lone_partition": numbers[0],
         "lone_partition.all": numbers,
     }
+
+
+def _are_among(names: Sequence[str], environment: Environment) -> bool:
+    """Return whether the topics and partitions with one replica that lines name are among `names`; true when they name none."""
+    topics, numbers = ({name.rpartition("-")[place] for name in names} for place in (0, 2))
+    of_lines = ({str(value) for value in _all(environment, name)} for name in ("lone_topic", "lone_partition"))
+    return all(named <= pictured for named, pictured in zip(of_lines, (topics, numbers), strict=True))
+
+
+def _all(environment: Environment, name: str) -> Sequence[Result]:
+    """Return all values of `name`; none when it is not there."""
+    values = environment.get(f"{name}.all", [environment[name]] if name in environment else [])
+    return values if isinstance(values, list | tuple) else [values]
 
 
 def _wanted(step: RenderedStep, topic: str) -> Iterator[WantedSetting]:
@@ -150,7 +169,7 @@ def _suffices(setting: WantedSetting, now: PicturedSetting) -> bool:
     if now.value == setting.value:
         return True
     is_number = now.value.isdigit() and setting.value.isdigit()
-    return is_number and setting.name.endswith(_ENOUGH) and int(now.value) >= int(setting.value)
+    return is_number and setting.name in _ENOUGH and int(now.value) >= int(setting.value)
 
 
 def _told(setting: WantedSetting, now: PicturedSetting) -> str:

@@ -96,12 +96,10 @@ class PicturedGroup(Struct, frozen=True):
 
 
 class PicturedConnector(Struct, frozen=True):
-    """A connector: `source`, `sink` or empty (not known), the topics that it has written or read since its start, and the
-    address of the REST API of its worker."""
+    """A connector: `source`, `sink` or empty (not known), and the topics that it has written or read since its start."""
 
     type: str = ""
     topics: tuple[str, ...] = ()
-    worker: str = ""
 
 
 class PicturedSetting(Struct, frozen=True):
@@ -139,9 +137,9 @@ class ClusterPicture(Struct, frozen=True):
         return replace(self, at=until) if until < self.at else self
 
     @property
-    def workers(self) -> tuple[str, ...]:
-        """The addresses of the REST APIs of Connect's workers that run connectors, sorted."""
-        return tuple(sorted({connector.worker for connector in self.connectors.values()} - {""}))
+    def present(self) -> tuple[str, ...]:
+        """The ids of the brokers that are not away, in order."""
+        return tuple(id_ for id_, broker in self.brokers.items() if not broker.fenced)
 
     def topic_setting(self, topic: str, name: str) -> PicturedSetting | None:
         """Return the present value of a setting of `topic`; None when it is not known."""
@@ -273,7 +271,7 @@ def _connectors(connectors: Sequence[StatedFact], topics: Sequence[StatedFact]) 
     pictured = {}
     for name in sorted({*stated, *topics_of}):
         values = stated.get(name, {})
-        pictured[name] = PicturedConnector(str(values.get("type", "")), topics_of.get(name, ()), str(values.get("worker", "")))
+        pictured[name] = PicturedConnector(str(values.get("type", "")), topics_of.get(name, ()))
     return pictured
 
 

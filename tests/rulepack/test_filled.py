@@ -88,7 +88,7 @@ ASKED = """\
 2023-02-02T17:00:00.000000000Z Topic: AAAA.BBBB.CCCCC\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: CONFIGS
 2023-02-02T17:00:00.000000000Z All configs for broker 1 are:
 2023-02-02T17:00:00.000000000Z   message.max.bytes=1048588 sensitive=false synonyms={DEFAULT_CONFIG:message.max.bytes=1048588}
-2023-02-02T17:00:00.000000000Z {"name":"cdc-source","connector":{"state":"RUNNING","worker_id":"c:83"},"tasks":[],"type":"source"}
+2023-02-02T17:00:00.000000000Z {"name":"cdc-source","connector":{"state":"RUNNING","worker_id":"c"},"tasks":[],"type":"source"}
 2023-02-02T17:00:00.000000000Z {"cdc-source":{"topics":["AAAA.BBBB.CCCCC"]}}
 """
 
