@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import pairwise
 
 from msgspec import Struct
@@ -14,16 +15,23 @@ from engine.model.blast import INTERNAL, SINK_GROUP, BlastRadius
 from engine.model.expressions import Environment, Result
 from engine.model.incidents import RenderedStep
 from engine.model.pictures import ClusterPicture, PicturedSetting
+from engine.model.words import ENGLISH, Words, marked
 
 MOST_PARTITIONS = 500  # in one reassignment
 MOST_TOPICS = 10  # in a sentence
 REPLICAS = 3
-_SOURCES = {
-    "topic": "set for the topic",
-    "dynamic": "set for the brokers while they run",
-    "static": "set in the brokers' configuration",
-    "default": "by default",
-}
+_SOURCES = dict(
+    zip(
+        ("topic", "dynamic", "static", "default"),
+        marked(
+            "{setting} is {value} set for the topic",
+            "{setting} is {value} set for the brokers while they run",
+            "{setting} is {value} set in the brokers' configuration",
+            "{setting} is {value} by default",
+        ),
+        strict=True,
+    )
+)
 _ENOUGH = frozenset(  # limits on sizes, which fixes raise: more does as well
     (
         "max.message.bytes",
@@ -85,22 +93,29 @@ def _named(kind: str, name: str, picture: ClusterPicture) -> Mapping[str, str]:
     return {kind: name} if kind in ("topic", "group") else {}
 
 
-def with_present_values(step: RenderedStep, topic: str, picture: ClusterPicture) -> RenderedStep:
+def with_present_values(
+    step: RenderedStep, topic: str, picture: ClusterPicture, at: datetime | None = None, words: Words = ENGLISH
+) -> RenderedStep:
     """Return a step with the present values of the settings that it changes, marked as done if nothing is left to do.
 
     Args:
         topic: the topic of the incident; empty when it is not known.
+        at: when the values were so; None when that is not known.
+        words: those of the language of the step.
     """
     wanted = list(_wanted(step, topic))
     present = [(setting, _present(setting, picture)) for setting in wanted]
     spread = [_is_spread(text, picture) for name, text in step.file.items() if _REASSIGN in text or '"replicas"' in text]
     done = bool(present or spread) and all(spread) and all(now is not None and _suffices(s, now) for s, now in present)
-    words = [_told(setting, now) for setting, now in present if now is not None]
+    facts = [_fact(setting, now, words) for setting, now in present if now is not None]
     if spread and all(spread):
-        words.append("its partitions have these replicas")
-    if not words:
+        facts.append(words("its partitions have these replicas"))
+    if not facts:
         return step
-    return replace(step, do=f"{'Done already: ' if done else ''}{step.do} ({'; '.join(dict.fromkeys(words))})", is_done=done)
+    if at is not None:
+        facts.append(words("as of {at}", at=f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"))
+    do = f"{step.do} ({'; '.join(dict.fromkeys(facts))})"
+    return replace(step, do=words("Done already: {do}", do=do) if done else do, is_done=done)
 
 
 def _lone(names: Sequence[str], picture: ClusterPicture) -> dict[str, Result]:
@@ -172,9 +187,12 @@ def _suffices(setting: WantedSetting, now: PicturedSetting) -> bool:
     return is_number and setting.name in _ENOUGH and int(now.value) >= int(setting.value)
 
 
-def _told(setting: WantedSetting, now: PicturedSetting) -> str:
-    of = f" of {setting.topic}" if setting.topic else " of the brokers"
-    return f"{setting.name}{of} is {now.value} {_SOURCES[now.source]}"
+def _fact(setting: WantedSetting, now: PicturedSetting, words: Words) -> str:
+    if setting.topic:
+        subject = words("{name} of {topic}", name=setting.name, topic=setting.topic)
+    else:
+        subject = words("{name} of the brokers", name=setting.name)
+    return words(_SOURCES[now.source], setting=subject, value=now.value)
 
 
 def _is_spread(text: str, picture: ClusterPicture) -> bool:

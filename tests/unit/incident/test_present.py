@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 from engine.incident.present import choices_of, known_values, with_present_values
 from engine.model.blast import of_brokers, of_connector, of_topic
@@ -86,6 +87,8 @@ def test_a_step_tells_the_present_value_and_where_it_comes_from() -> None:
         "Let the topic take it (max.message.bytes of orders is 1048588 by default)",
         False,
     )
+    dated = with_present_values(step, "", scene(LIMITS), datetime(2026, 11, 26, 12, 30, tzinfo=UTC)).do
+    assert dated == "Let the topic take it (max.message.bytes of orders is 1048588 by default; as of 2026-11-26 12:30 UTC)"
     static = scene(setting("message.max.bytes", "1000000", "STATIC_BROKER_CONFIG"))
     assert "1000000 set in the brokers' configuration)" in told(step, static)[0]
     assert told(step, scene()) == ("Let the topic take it", False)  # the brokers were not asked for it
