@@ -91,7 +91,7 @@ class ClusterView(Struct, frozen=True):
 
 def words_in(template: Template, words: Words) -> Words:
     """Return `words` where `template` is in their language, or empty; else English, as it is shown in English."""
-    return words if words.language in template.translations or template.parts == ("",) else ENGLISH
+    return words if words.language in template.translations or not any(template.parts) else ENGLISH
 
 
 def _with_choice(do: str, name: str, value: str, number: int, words: Words) -> str:
