@@ -8,10 +8,30 @@ from datetime import UTC
 from engine.model.blast import BlastRadius, Touched, of_brokers, of_connector, of_group, of_log_dir, of_topic
 from engine.model.incidents import Alert
 from engine.model.pictures import ClusterPicture
+from engine.model.words import ENGLISH, Words, marked
 
 FEW = 5  # names in a sentence
 _TOPICS = ("topic", "partition_topic", "partition", "tp")  # labels that name a topic, or one of its partitions
 _BROKERS = ("broker", "node")
+_KINDS = ("topic", "partition", "group", "sink connector", "source connector", "connector", "broker", "rack")
+_ONE = marked(
+    "topic {name}",
+    "partition {name}",
+    "group {name}",
+    "sink connector {name}",
+    "source connector {name}",
+    "connector {name}",
+    "broker {name}",
+    "rack {name}",
+)
+_MANY = marked(
+    "{number:,} topics ({names})",
+    "{number:,} partitions ({names})",
+    "{number:,} groups ({names})",
+    "{number:,} sink connectors ({names})",
+    "{number:,} source connectors ({names})",
+    "{number:,} connectors ({names})",
+)
 
 
 def blast_of(alert: Alert, picture: ClusterPicture) -> BlastRadius | None:
@@ -23,17 +43,15 @@ def blast_of(alert: Alert, picture: ClusterPicture) -> BlastRadius | None:
     return None
 
 
-def sentences(radius: BlastRadius) -> str:
+def sentences(radius: BlastRadius, words: Words = ENGLISH) -> str:
     """Return what an incident touches in words, with counts and the first FEW names; empty when nothing is touched."""
-    parts = list(_parts(radius))
-    users = list(_users(radius))
-    if not parts and not users:
-        return ""
-    at = f"{radius.at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    parts = "; ".join(_parts(radius, words))
+    users = "; ".join(_users(radius, words))
+    values = {"at": f"{radius.at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC", "subject": _subject(radius.subject, words)}
     if not parts:
-        return f"As the cluster was at {at}: {radius.subject} is {'; '.join(users)}."
-    first = f"As the cluster was at {at}: {radius.subject} {'; '.join(parts)}."
-    return f"{first} {_sentence(users)}" if users else first
+        return words("As the cluster was at {at}: {subject} is {users}.", users=users, **values) if users else ""
+    first = words("As the cluster was at {at}: {subject} {facts}.", facts=parts, **values)
+    return f"{first} {users[:1].upper()}{users[1:]}." if users else first
 
 
 def _radii(entity: Mapping[str, str], alert: Alert, picture: ClusterPicture) -> Iterator[BlastRadius]:
@@ -55,46 +73,53 @@ def _radii(entity: Mapping[str, str], alert: Alert, picture: ClusterPicture) -> 
         yield from (of_brokers(ids, f"rack {entity['rack']}", picture) for _ in ids[:1])
 
 
-def _parts(radius: BlastRadius) -> Iterator[str]:
+def _parts(radius: BlastRadius, words: Words) -> Iterator[str]:
     kind = radius.subject.partition(" ")[0]
     if kind in ("group", "connector"):
         if radius.topics:
-            yield f"uses {_listed(radius.topics, 'topic', 'topics')}"
+            yield words("uses {things}", things=_listed(radius.topics, "topic", words))
     elif kind == "topic":
         if radius.lone:
-            yield f"has a single replica of {_names(radius.lone)}"
+            yield words("has a single replica of {names}", names=_names(radius.lone, words))
         if radius.below_min_isr:
-            yield "has fewer replicas in sync than min.insync.replicas"
+            yield words("has fewer replicas in sync than min.insync.replicas")
     else:
         if radius.led:
-            yield f"led {_listed(radius.led, 'partition', 'partitions')}"
+            yield words("led {things}", things=_listed(radius.led, "partition", words))
         if radius.lone:
-            yield f"had the only replica of {_names(radius.lone)}"
+            yield words("had the only replica of {names}", names=_names(radius.lone, words))
         if radius.below_min_isr:
-            yield f"without it fewer replicas are in sync than min.insync.replicas in {_names(radius.below_min_isr)}"
+            names = _names(radius.below_min_isr, words)
+            yield words("without it fewer replicas are in sync than min.insync.replicas in {names}", names=names)
 
 
-def _users(radius: BlastRadius) -> Iterator[str]:
+def _users(radius: BlastRadius, words: Words) -> Iterator[str]:
     if radius.groups:
-        yield f"read by {_listed(radius.groups, 'group', 'groups')}"
+        yield words("read by {things}", things=_listed(radius.groups, "group", words))
     if radius.readers:
-        yield f"read by {_listed(radius.readers, 'sink connector', 'sink connectors')}"
+        yield words("read by {things}", things=_listed(radius.readers, "sink connector", words))
     if radius.writers:
-        yield f"written by {_listed(radius.writers, 'source connector', 'source connectors')}"
+        yield words("written by {things}", things=_listed(radius.writers, "source connector", words))
     if radius.others:
-        yield f"used by {_listed(radius.others, 'connector', 'connectors')}"
+        yield words("used by {things}", things=_listed(radius.others, "connector", words))
 
 
-def _listed(things: Touched, one: str, many: str) -> str:
-    """Return `group a`, or `12 partitions (a-0, a-1, ... and 7 more)`."""
-    return f"{one} {things.names[0]}" if things.count == 1 else f"{things.count:,} {many} ({_names(things)})"
+def _subject(subject: str, words: Words) -> str:
+    kind, _, name = subject.partition(" ")
+    if kind in _KINDS:
+        return words(_ONE[_KINDS.index(kind)], name=name)
+    path, _, broker = subject.rpartition(" of broker ")
+    return words("{path} of broker {broker}", path=path, broker=broker)
 
 
-def _names(things: Touched) -> str:
-    names, more = things.names[:FEW], things.count - FEW
-    return f"{', '.join(names)} and {more:,} more" if more > 0 else ", ".join(names)
+def _listed(things: Touched, kind: str, words: Words) -> str:
+    """Return `group a`, or `12 partitions (a-0, a-1, ... and 7 more)`; `kind` is one of the first of _KINDS."""
+    place = _KINDS.index(kind)
+    if things.count == 1:
+        return words(_ONE[place], name=things.names[0])
+    return words(_MANY[place], number=things.count, names=_names(things, words))
 
 
-def _sentence(parts: list[str]) -> str:
-    text = "; ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}."
+def _names(things: Touched, words: Words) -> str:
+    names, more = ", ".join(things.names[:FEW]), things.count - FEW
+    return words("{names} and {number:,} more", names=names, number=more) if more > 0 else names

@@ -10,17 +10,18 @@ from msgspec.structs import replace
 
 from engine.incident import render
 from engine.incident.alert_groups import AlertGroup
-from engine.incident.cluster_view import view_of
+from engine.incident.cluster_view import ClusterView, view_of, words_in
 from engine.incident.course import courses, rhythms
 from engine.incident.links import is_of_others
 from engine.incident.verifying import statements, why_open, why_over
+from engine.language import words_of
 from engine.model.expressions import HELD_ITEMS, LANGUAGE, Result, evaluate
 from engine.model.incidents import QUIET, Alert, Capture, Evidence, Incident, Roster, Symptom
 from engine.model.matches import Value
 from engine.model.pictures import ClusterPicture
 from engine.model.prose import prose_of
 from engine.model.rules import SEVERITIES, Plan, Rule
-from engine.model.words import filled, frame
+from engine.model.words import ENGLISH, filled, frame
 
 MAX_VALUES = 10
 MAX_EVIDENCE = 8
@@ -49,9 +50,10 @@ class IncidentContext(Struct, frozen=True):
 def compose(group: AlertGroup, context: IncidentContext, incident_id: str) -> Incident:
     """Return the incident of a group with its texts in all languages of the plan; its revision is 0 and its evidence is not
     looked up yet."""
-    incident = _composed(group, context, incident_id)
+    view = view_of(group.root, (*group.firings, *group.stages), context.pictures)
+    incident = _composed(group, context, incident_id, view)
     translations = {
-        language: _translation(incident, _composed(group, replace(context, language=language), incident_id))
+        language: _translation(incident, _composed(group, replace(context, language=language), incident_id, view))
         for language in context.plan.languages
     }
     return replace(incident, translations=translations) if translations else incident
@@ -63,15 +65,14 @@ def _translation(incident: Incident, translated: Incident) -> dict[str, str]:
     return {english: text for english, text in pairs if english != text}
 
 
-def _composed(group: AlertGroup, context: IncidentContext, incident_id: str) -> Incident:
+def _composed(group: AlertGroup, context: IncidentContext, incident_id: str, view: ClusterView) -> Incident:
     root, rule = group.root, context.rules[group.root.key[1]]
     stage = context.rules[group.stages[-1].key[1]] if group.stages else rule
     symptoms = _symptoms(group, context)
     captures = _captures(group)
     labels = _labels(group, rule)
-    main = (*group.firings, *group.stages)
+    main, words = (*group.firings, *group.stages), words_of(context.language or ENGLISH.language)
     environment = _environment(main, context, captures, _without_places(labels, root, rule))
-    view = view_of(root, main, context.pictures)
     environment = {**environment, **view.values(environment)}
     stage_environment = {**environment, HELD_ITEMS: _held_items(main, stage)}
     text = render.words(rule, environment)
@@ -99,9 +100,9 @@ def _composed(group: AlertGroup, context: IncidentContext, incident_id: str) -> 
         resolved_at=max(ended) if is_over else None,
         count=sum(alert.count for alert in group.firings),
         cause=_cause(text, stage_text, environment),
-        impact=view.impact(render.prose(stage_text.impact, environment)),
-        fix=view.fix(stage, stage_environment, _settings(main)),
-        verify=view.verification(stage, environment),
+        impact=view.impact(render.prose(stage_text.impact, environment), words_in(stage_text.impact, words)),
+        fix=view.fix(stage, stage_environment, _settings(main), words),
+        verify=render.command(stage.runbook.verify, environment),
         symptoms=symptoms,
         captures={name: _single(capture) for name, capture in captures.items()},
         also_possible=group.possible,

@@ -91,8 +91,8 @@ def round_up(number: float, step: float) -> int:
 
 
 def reassignment(topics: Any, partitions: Any, brokers: Any) -> str:
-    """Return the JSON that kafka-reassign-partitions takes: every one of `partitions` on all of `brokers`, or, where there are
-    more than three, on three of them, the present replica first.
+    """Return the JSON that kafka-reassign-partitions takes: every one of `partitions` on all of `brokers`, or, where these are
+    more than three or lack the present replica, on three with the present replica first.
 
     `topics` and `partitions` are one value or a list, `brokers` a list or comma-separated text. A partition is a number of the
     only topic, or `topic-number@broker` with the present replica. Raises ValueError for numbers of several topics, and for a
@@ -114,7 +114,7 @@ def _row(partition: str, ids: list[int]) -> dict[str, Any]:
     """Return a partition of a reassignment, given as `topic-number@broker`."""
     name, _, present = partition.rpartition("@")
     topic, _, number = name.rpartition("-")
-    if len(ids) <= MOST_REPLICAS:
+    if len(ids) <= MOST_REPLICAS and int(present) in ids:
         return {"topic": topic, "partition": int(number), "replicas": ids}
     others = [id_ for id_ in ids if id_ != int(present)]
     first = int(number) % len(others)  # so that partitions do not share all their brokers

@@ -20,6 +20,7 @@ FLEETING = "lag"  # changes all the time: of each hour only the last fact about 
 CONFIRMED = ("cluster", "worker-version")  # stated in every round: one fact lasts as long as the rounds go on
 OF_STEPS = ("topic", "broker-setting")  # what the steps of a fix change
 ROUNDS_GO_ON = timedelta(minutes=10)
+STALE_AFTER = timedelta(hours=2)  # everything is stated once an hour while a cluster is asked
 CONFIRMED_UNTIL = "confirmed_until"  # the value of such a fact: when it was last stated, in seconds since 1970
 _BY_BROKERS = {  # settings of a topic, and what brokers call their default of it
     "max.message.bytes": "message.max.bytes",
@@ -96,12 +97,10 @@ class PicturedGroup(Struct, frozen=True):
 
 
 class PicturedConnector(Struct, frozen=True):
-    """A connector: `source`, `sink` or empty (not known), the topics that it has written or read since its start, and the
-    address of the REST API of its worker."""
+    """A connector: `source`, `sink` or empty (not known), and the topics that it has written or read since its start."""
 
     type: str = ""
     topics: tuple[str, ...] = ()
-    worker: str = ""
 
 
 class PicturedSetting(Struct, frozen=True):
@@ -116,7 +115,9 @@ class ClusterPicture(Struct, frozen=True):
 
     `cluster_id` is empty when no broker was asked. `settings` are those of each broker, by name. `versions` are those of
     `kafka` (the metadata.version of the cluster) and `connect`. `log_dirs` are the partitions in each log directory of a
-    broker, by broker and path; known of brokers that have several.
+    broker, by broker and path; known of brokers that have several. `confirmed_at` is when the id of the cluster was last
+    stated, or without one the version of a worker; None when neither was. `settings_at` is when a setting or a topic last
+    changed.
     """
 
     at: datetime
@@ -128,6 +129,13 @@ class ClusterPicture(Struct, frozen=True):
     settings: Mapping[str, Mapping[str, PicturedSetting]] = {}
     versions: Mapping[str, str] = NO_LABELS
     log_dirs: Mapping[tuple[str, str], tuple[str, ...]] = {}
+    confirmed_at: datetime | None = None
+    settings_at: datetime | None = None
+
+    def is_too_old(self, at: datetime) -> bool:
+        """Return whether nobody has asked for so long before `at` that the cluster may be another by then; False for what was
+        pasted, which has no age."""
+        return self.confirmed_at is not None and at - self.confirmed_at > STALE_AFTER
 
     def bootstrap(self, without: str = "") -> str:
         """Return the addresses of up to three brokers to connect to, without fenced ones and the broker `without`."""
@@ -139,9 +147,9 @@ class ClusterPicture(Struct, frozen=True):
         return replace(self, at=until) if until < self.at else self
 
     @property
-    def workers(self) -> tuple[str, ...]:
-        """The addresses of the REST APIs of Connect's workers that run connectors, sorted."""
-        return tuple(sorted({connector.worker for connector in self.connectors.values()} - {""}))
+    def present(self) -> tuple[str, ...]:
+        """The ids of the brokers that are not away, in order."""
+        return tuple(id_ for id_, broker in self.brokers.items() if not broker.fenced)
 
     def topic_setting(self, topic: str, name: str) -> PicturedSetting | None:
         """Return the present value of a setting of `topic`; None when it is not known."""
@@ -220,7 +228,15 @@ def picture_of(facts: Iterable[StatedFact]) -> ClusterPicture | None:
         settings=_settings(by_kind.get("broker-setting", ())),
         versions=_versions(by_kind.get("feature", ()), by_kind.get("worker-version", ())),
         log_dirs=_log_dirs(by_kind.get("log-dir", ())),
+        confirmed_at=_confirmed_at(by_kind),
+        settings_at=max((fact.at for fact in newest.values() if fact.kind in OF_STEPS), default=None),
     )
+
+
+def _confirmed_at(by_kind: Mapping[str, Sequence[StatedFact]]) -> datetime | None:
+    """Return when the cluster was last asked; without brokers that are asked, when Connect was; None if neither was."""
+    of_kinds = ([_until(fact) for fact in by_kind.get(kind, ())] for kind in CONFIRMED)
+    return next((max(times) for times in of_kinds if times), None)
 
 
 def _brokers(facts: Sequence[StatedFact]) -> Mapping[str, PicturedBroker]:
@@ -273,7 +289,7 @@ def _connectors(connectors: Sequence[StatedFact], topics: Sequence[StatedFact]) 
     pictured = {}
     for name in sorted({*stated, *topics_of}):
         values = stated.get(name, {})
-        pictured[name] = PicturedConnector(str(values.get("type", "")), topics_of.get(name, ()), str(values.get("worker", "")))
+        pictured[name] = PicturedConnector(str(values.get("type", "")), topics_of.get(name, ()))
     return pictured
 
 

@@ -16,13 +16,14 @@ from engine.incident import MemoryLedger
 from engine.model.expressions import names
 from engine.model.incidents import DAWN, Incident
 from engine.model.pictures import StatedFact
-from engine.model.placeholders import unfilled_in
+from engine.model.placeholders import unfilled_in, unfilled_of
 from engine.model.rules import Hole, Rule
 from engine.pipeline import replay
 from tests.rulepack.playing import Story, lines_of, one, plan
 from tests.unit.model.test_pictures import broker, fact, group, lag, partition, setting, topic
 
-FILLED = frozenset(("bootstrap", "brokers", "connect_url", "topic", "group", "lone_topic", "lone_partition"))
+FILLED = frozenset(("bootstrap", "brokers", "topic", "group", "lone_topic", "lone_partition"))
+GUESSED = frozenset(("topic", "group"))  # where no line names it, only a step that changes nothing gets it
 
 
 def values_of(rule: Rule) -> frozenset[str]:
@@ -47,6 +48,12 @@ def played(test: RuleTest, facts: Sequence[StatedFact] = ()) -> list[Incident]:
     return [incident for incident in final.values() if incident.key[1] == test.rule_id and incident.status != "retracted"]
 
 
+def gaps_of(incident: Incident) -> list[str]:
+    """Return the names of the values that a picture should have filled in, sorted."""
+    shown = {name for step in incident.fix if not step.changes_state for name in unfilled_of(step)}
+    return sorted(FILLED & (shown | set(unfilled_in(incident)) - GUESSED))
+
+
 def picture_around(incident: Incident) -> Iterator[StatedFact]:
     """Yield the facts of a cluster in which what an incident is about is there, with all that uses it."""
     entity = {label: value for label, value in incident.key[2] if not value.startswith("?")}
@@ -57,7 +64,7 @@ def picture_around(incident: Incident) -> Iterator[StatedFact]:
         facts += [topic(name), partition(name, 0, replicas="1", isr="1"), *(lag(reader, name, 3) for reader in groups)]
     facts += [group(reader) for reader in groups]
     connector = entity.get("connector", "cdc")
-    facts.append(fact("connector", connector, connector=connector, type="source", worker="kafka-connect-1:8083"))
+    facts.append(fact("connector", connector, connector=connector, type="source"))
     facts.append(fact("connector-topics", connector, topics=",".join(topics)))
     yield from (replace(each, scope=incident.key[0], at=DAWN) for each in facts)
 
@@ -69,7 +76,7 @@ def test_no_gap_is_left_that_a_picture_fills(rule_id: str) -> None:
     for test in tests[:1]:
         for incident in played(test):
             asked = [each for each in played(test, list(picture_around(incident))) if each.id == incident.id]
-            gaps |= {each.title: left for each in asked if (left := sorted(FILLED.intersection(unfilled_in(each))))}
+            gaps |= {each.title: left for each in asked if (left := gaps_of(each))}
     assert gaps == {}
 
 
@@ -81,8 +88,22 @@ ASKED = """\
 2023-02-02T17:00:00.000000000Z Topic: AAAA.BBBB.CCCCC\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: CONFIGS
 2023-02-02T17:00:00.000000000Z All configs for broker 1 are:
 2023-02-02T17:00:00.000000000Z   message.max.bytes=1048588 sensitive=false synonyms={DEFAULT_CONFIG:message.max.bytes=1048588}
+2023-02-02T17:00:00.000000000Z {"name":"cdc-source","connector":{"state":"RUNNING","worker_id":"c"},"tasks":[],"type":"source"}
 2023-02-02T17:00:00.000000000Z {"cdc-source":{"topics":["AAAA.BBBB.CCCCC"]}}
 """
+
+
+def test_a_status_alone_gives_a_hint_of_the_topic_and_no_command_that_changes_it() -> None:
+    status = json.dumps(json.loads(STATUS.read_text(encoding="utf-8")))
+    incident = one(Story({"asked.log": f"{ASKED}2023-02-02T17:05:00.000000000Z {status}\n"}, {"cluster": "prod"}))
+    assert (incident.rule, incident.labels["connector"]) == ("connect-record-too-large-client", "cdc-source")
+    (step,) = [step for step in incident.fix if "max.message.bytes" in step.run]
+    assert "--bootstrap-server kafka-1:9092 " in step.run
+    assert "--entity-name ${topic:?} " in step.run
+    assert "(the lines do not name the topic; it may be AAAA.BBBB.CCCCC)" in step.do
+    assert "AAAA.BBBB.CCCCC" not in incident.title + incident.cause
+    assert "connector cdc-source uses topic AAAA.BBBB.CCCCC" in incident.impact
+    assert set(unfilled_in(incident)) == {"connect_url", "topic"}
 
 
 @pytest.mark.parametrize(
@@ -92,14 +113,12 @@ ASKED = """\
         ("max.message.bytes=4194304", "max.message.bytes of AAAA.BBBB.CCCCC is 4194304 set for the topic", True),
     ],
 )
-def test_a_status_alone_gives_the_topic_with_its_present_limit(configs: str, told: str, is_done: bool) -> None:
+def test_a_topic_that_the_lines_name_is_told_with_its_present_limit(configs: str, told: str, is_done: bool) -> None:
     status = json.dumps(json.loads(STATUS.read_text(encoding="utf-8")))
+    sent = "Task{id=cdc-source-0} failed to send record to AAAA.BBBB.CCCCC: \\n"
+    status = status.replace("org.apache.kafka.connect.errors.ConnectException: ", sent, 1)
     record = f"{ASKED.replace('CONFIGS', configs)}2023-02-02T17:05:00.000000000Z {status}\n"
     incident = one(Story({"asked.log": record}, {"cluster": "prod"}))
-    assert (incident.rule, incident.labels["connector"]) == ("connect-record-too-large-client", "cdc-source")
     (step,) = [step for step in incident.fix if "max.message.bytes" in step.run]
-    assert "--bootstrap-server kafka-1:9092 " in step.run
     assert "--entity-name AAAA.BBBB.CCCCC " in step.run
     assert (told in step.do, step.is_done, step.do.startswith("Done already: ")) == (True, is_done, is_done)
-    assert "connector cdc-source uses topic AAAA.BBBB.CCCCC" in incident.impact
-    assert set(unfilled_in(incident)) <= {"connect_url"}  # a connector that failed names no worker to ask

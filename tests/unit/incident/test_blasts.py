@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from engine.incident.blasts import blast_of, sentences
+from engine.language import words_of
 from engine.model.blast import BlastRadius, of_brokers, of_connector, of_topic, touched
 from engine.model.incidents import Alert, Capture
 from tests.unit.incident.scene import alert
@@ -64,3 +65,17 @@ def test_a_sentence_names_what_is_touched_with_counts_and_a_few_names() -> None:
     many = BlastRadius("broker 1", AT, led=touched(f"t-{number}" for number in range(1200)))
     assert sentences(many).endswith("broker 1 led 1,200 partitions (t-0, t-1, t-2, t-3, t-4 and 1,195 more).")
     assert sentences(BlastRadius("broker 1", AT)) == ""
+
+
+def test_a_sentence_is_in_the_language_of_its_words() -> None:
+    assert sentences(of_topic("orders", scene()), words_of("ko")) == (
+        "2026-11-26 12:00:00 UTC 기준 클러스터 상태, 토픽 orders: 읽는 쪽: 그룹 shipping."
+    )
+    told = sentences(of_brokers(["1"], "broker 1", scene()), words_of("ko"))
+    assert (
+        "브로커 1: 리더를 맡고 있던 파티션 2개(account_event-0, orders-0); 유일한 레플리카를 가진 파티션: account_event-0;"
+        in told
+    )
+    assert sentences(BlastRadius("/disk/a of broker 1", AT, led=touched(["t-0"])), words_of("ko")).endswith(
+        "브로커 1의 /disk/a: 리더를 맡고 있던 파티션 t-0."
+    )

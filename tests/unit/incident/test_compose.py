@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 from msgspec.structs import replace
 
 from engine.incident import MemoryLedger, group
 from engine.model.incidents import QUIET, Verdict
+from engine.model.pictures import ClusterPicture
 from engine.model.rules import Clear
-from tests.unit.incident.scene import alert, explains, plan, rule
+from tests.unit.incident.scene import NOON, alert, explains, plan, rule
+from tests.unit.model.test_pictures import broker, partition, topic
 
 SILENT = rule("broker-silent", "critical", explains=[explains("peer-complains", broker="node")])
 COMPLAINS = rule("peer-complains", "medium")
@@ -41,3 +45,23 @@ def test_silence_does_not_end_an_incident_before_a_symptom_that_lasts(
     (incident,) = {each.id: each for each in group(verdicts, rules, MemoryLedger())}.values()
     assert (incident.rule, incident.status) == ("record-unreadable", status)
     assert incident.resolved_at == {"open": None, "resolved": alerts[int(symptom_over)].ends_at}[status]
+
+
+def test_the_cluster_is_looked_at_once_for_all_languages() -> None:
+    class CountingLedger(MemoryLedger):
+        looks = 0
+
+        def picture(self, scope: str, until: datetime) -> ClusterPicture | None:
+            self.looks += 1
+            return super().picture(scope, until)
+
+    looks = []
+    for languages in ((), ("ko",)):
+        ledger, silent = CountingLedger(), alert("broker-silent", 10, broker="1")
+        ledger.put_facts([replace(fact, scope=silent.key[0], at=NOON) for fact in (broker(1), topic("t"), partition("t", 0))])
+        rules = replace(plan(SILENT, silences=["broker-silent"]), languages=languages)
+        (incident,) = {each.id: each for each in group([Verdict(silent.key, (silent,))], rules, ledger)}.values()
+        assert incident.blast is not None
+        assert list(incident.translations) == list(languages)
+        looks.append(ledger.looks)
+    assert looks[0] == looks[1]
