@@ -54,7 +54,7 @@ class _JsonHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             self._write(record)
-        except Exception:  # noqa: BLE001 - a record that cannot be written must not end the thread that logs it
+        except Exception:
             self.handleError(record)
 
     def _write(self, record: logging.LogRecord) -> None:
