@@ -184,7 +184,7 @@ def _pages(settings: Settings, store: Store) -> AbstractContextManager[None]:
         from engine.cli.serving import serving_pages  # noqa: PLC0415 - the package is optional
     except ImportError:
         raise RuntimeMissing("`web.listen` needs the packages of the pages: pip install 'tocsin[web]'") from None
-    return serving_pages(settings, store, _say)
+    return serving_pages(settings, store, _say, _warn)
 
 
 def _reading(sources: Sequence[SourceInput]) -> list[str]:
