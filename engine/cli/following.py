@@ -48,11 +48,13 @@ class FollowedChange(Struct, frozen=True):
 
 
 class FollowedLook(Struct, frozen=True):
-    """What one look at the files gave: lines, changes of incidents in the order of decision, and sentences about the input."""
+    """What one look at the files gave: lines, changes of incidents in the order of decision, and sentences about the input.
+    `is_end`: the files were read to their end; else more can be read at once."""
 
     lines: int
     changes: tuple[FollowedChange, ...] = ()
     sentences: tuple[str, ...] = ()
+    is_end: bool = True
 
 
 class LogFollower:
