@@ -28,7 +28,7 @@ MOST_FILES = 8  # that may hold a line: its own, and those that it may have been
 MOST_ANSWERS = 64  # that are kept
 WAIT_S = 0.5  # for another request that reads a file, so that such requests do not hold the threads of all pages
 MOST_BYTES = 1 << 30  # that are read of a file
-_Place = tuple[str, int, str]  # source, number of the line, event
+_LinePlace = tuple[str, int, str]  # source, number of the line, event
 _AGAIN = re.compile(r"~\d+$")  # what the name of a stream has when another stream has the name of its file
 
 
@@ -41,7 +41,7 @@ class FilesReader:
         self._files: Mapping[str, str] = {}
         self._listed_s = -LISTED_S
         self._lock = threading.Lock()  # one file is read at a time
-        self._answers: OrderedDict[_Place, tuple[float, Neighbours | None]] = OrderedDict()  # with when they were read
+        self._answers: OrderedDict[_LinePlace, tuple[float, Neighbours | None]] = OrderedDict()  # with when they were read
         self._answering = threading.Lock()
 
     def may_read(self, evidence: Evidence) -> bool:
@@ -70,7 +70,7 @@ class FilesReader:
                 self._answers.popitem(last=False)
         return around
 
-    def _answer(self, place: _Place) -> tuple[float, Neighbours | None] | None:
+    def _answer(self, place: _LinePlace) -> tuple[float, Neighbours | None] | None:
         """Return the answer that is kept for a place; None when there is none that can be used."""
         with self._answering:
             answer = self._answers.get(place)
