@@ -133,5 +133,9 @@ class ListenError(TocsinError):
         super().__init__(sentence)
 
 
+class ReaderBusy(TocsinError):
+    """The lines around another line of evidence are being read; the same question can be asked again in a moment."""
+
+
 class RuntimeMissing(TocsinError):
     """A run-time requirement of this command is absent; the message says what to install."""

@@ -265,7 +265,7 @@ class EvidenceReader(Protocol):
         """Return whether the input of the line is there; without reading it."""
 
     def neighbours(self, evidence: Evidence) -> Neighbours | None:
-        """Return the neighbours of the line; None when it cannot be found again."""
+        """Return the neighbours of the line; None when it cannot be found again. Raises ReaderBusy."""
 
 
 class Cache(Protocol):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -50,8 +51,24 @@ def _own_files(paths: Sequence[str]) -> Iterator[Path]:
 
 def _append(path: Path, line: str) -> None:
     """Append a line to a file in one write, which a program that appends to it does not tear apart."""
+    with suppress(FileExistsError):
+        _create(path)
     with path.open("ab+", buffering=0) as log:
         size = log.seek(0, os.SEEK_END)
         log.seek(max(0, size - 1))
         begins_line = log.read(1) in (b"", b"\n")
         log.write(f"{'' if begins_line else chr(10)}{line}\n".encode())
+
+
+def _create(path: Path) -> None:
+    """Create a file that the run can read, whoever it runs as: the umask of this process is not that of a log, and a file of
+    root belongs to the owner of its folder. Raises FileExistsError."""
+    number = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644)
+    try:
+        os.fchmod(number, 0o644)
+        if os.geteuid() == 0:
+            folder = path.parent.stat()
+            with suppress(OSError):  # a file system of another machine may refuse it; all may read the file in any case
+                os.fchown(number, folder.st_uid, folder.st_gid)
+    finally:
+        os.close(number)

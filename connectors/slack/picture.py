@@ -7,6 +7,7 @@ between the upload and its receipt the thread may have the picture once more.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from enum import Enum
 from http.client import HTTPException
 from urllib.request import Request
 
@@ -29,6 +30,14 @@ _GOING_ON = frozenset(("open", "acknowledged"))
 _FAILURES = (SlackClientError, NotSlack, OSError, HTTPException, ValueError)
 
 
+class Upload(Enum):
+    """What became of a picture. SETTLED: it is there, may be there, or Slack never takes it."""
+
+    SETTLED = "settled"
+    FAILED = "failed"
+    FORBIDDEN = "forbidden"  # the app has no scope for it, until someone grants it
+
+
 class _Ticket(Struct, frozen=True):
     upload_url: str
     file_id: str
@@ -43,26 +52,31 @@ def due_picture(notification: Notification, marks: Mapping[str, str]) -> str:
     return "" if marks.get(MARK) in ("resolved", state) else state
 
 
-def uploaded(client: WebClient, channel: str, thread_ts: str, incident: Incident, png: bytes) -> bool:
-    """Upload `png` into a thread; return whether it is not tried again: it is there, may be there, or Slack never takes it."""
+def uploaded(client: WebClient, channel: str, thread_ts: str, incident: Incident, png: bytes) -> Upload:
+    """Upload `png` into a thread; return what became of it."""
     title = cut(visible(incident.title), MOST_TITLE)
     try:
         answer = client.files_getUploadURLExternal(filename=f"{incident.id}.png", length=len(png), alt_txt=title)
         ticket = convert(answer.data, _Ticket)
         _send(ticket.upload_url, png)
     except SlackApiError as error:
-        return _receipt(error).state is DeliveryState.REJECTED
+        return _refused(error)
     except (*_FAILURES, ValidationError):
-        return False
+        return Upload.FAILED
     try:
         file: dict[str, str | None] = {"id": ticket.file_id, "title": title}
         client.files_completeUploadExternal(files=[file], channel_id=channel, thread_ts=thread_ts)
     except SlackApiError as error:
-        receipt = _receipt(error)
-        return receipt.unsure or receipt.state is DeliveryState.REJECTED
+        return Upload.SETTLED if _receipt(error).unsure else _refused(error)
     except _FAILURES:
-        return True  # rather none than two
-    return True
+        return Upload.SETTLED  # rather none than two
+    return Upload.SETTLED
+
+
+def _refused(error: SlackApiError) -> Upload:
+    if error.response.get("error") == "missing_scope":
+        return Upload.FORBIDDEN
+    return Upload.SETTLED if _receipt(error).state is DeliveryState.REJECTED else Upload.FAILED
 
 
 def _receipt(error: SlackApiError) -> Receipt:

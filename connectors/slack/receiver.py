@@ -16,7 +16,7 @@ from http.client import HTTPException
 from typing import Annotated, Any, ClassVar, Protocol
 from uuid import UUID, uuid5
 
-from msgspec import Meta, Struct, ValidationError, convert, msgpack
+from msgspec import Meta, Struct, ValidationError, convert, field, msgpack
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError, SlackClientError
 
@@ -32,7 +32,7 @@ from connectors.slack.answers import (
 from connectors.slack.client import StrictClient
 from connectors.slack.inspecting import inspected
 from connectors.slack.message import NEW_FIX, Message, change, fix_mark, is_loud, parent
-from connectors.slack.picture import MARK, Painter, due_picture, uploaded
+from connectors.slack.picture import MARK, Painter, Upload, due_picture, uploaded
 from connectors.slack.scopes import CONNECT, missing_rights
 from connectors.slack.table import sample_table
 from connectors.slack.thread import details
@@ -90,12 +90,14 @@ class _SlackAnswer(Protocol):
 
 class SlackReceiver(Struct, frozen=True):
     """A channel (`#name` in any script, or an id) of the workspace of `client`'s token. With `app_token`
-    people act on incidents there, as a SlackSocket listens. With `paint` the thread of an incident has its picture."""
+    people act on incidents there, as a SlackSocket listens. With `paint` the thread of an incident has its picture.
+    `forbidden` are the marks of what Slack has refused this process for want of a scope: it is not tried again."""
 
     channel: str
     client: WebClient
     app_token: str = ""
     paint: Painter | None = None
+    forbidden: set[str] = field(default_factory=set)
     edits: ClassVar[bool] = True  # the message of an incident is edited
     records: ClassVar[bool] = False  # routes decide what it is notified of
     gathers: ClassVar[bool] = True  # people read it
@@ -198,6 +200,7 @@ class _DeliverySession:
     def __init__(self, receiver: SlackReceiver, notification: Notification) -> None:
         self._client, self._channel, self._notification = receiver.client, receiver.channel, notification
         self._has_buttons, self._paint = bool(receiver.app_token), receiver.paint
+        self._forbidden = receiver.forbidden
         self.marks = dict(notification.marks)
         self.sent = 0
         self.is_given_up = False
@@ -325,10 +328,16 @@ class _DeliverySession:
     def _put_picture(self) -> None:
         """Upload the picture into the thread when one is due. A failure is no failure of the delivery."""
         state, incident = due_picture(self._notification, self.marks), self._notification.incident
-        png = self._paint(incident) if state and self._paint is not None else None
-        if png is not None and uploaded(self._client, self.marks["channel"], self.marks["ts"], incident, png):
-            self.sent += 1
-            self.marks[MARK] = state
+        is_due = state and self._paint is not None and MARK not in self._forbidden
+        png = self._paint(incident) if is_due and self._paint is not None else None
+        if png is None:
+            return
+        match uploaded(self._client, self.marks["channel"], self.marks["ts"], incident, png):
+            case Upload.SETTLED:
+                self.sent += 1
+                self.marks[MARK] = state
+            case Upload.FORBIDDEN:
+                self._forbidden.add(MARK)
 
     def _tell_change(self) -> None:
         incident, reason = self._notification.incident, self._notification.reason

@@ -31,12 +31,13 @@ def entrance(web: WebSettings) -> Iterator[tuple[Entrance, PageAudit]]:
 
 def _access(auth: AuthSettings, is_encrypted: bool) -> Entrance:
     if auth.users is None:
-        return BehindProxy(auth.header, auth.proxies, Sessions(_secret(auth), auth.session_s, lambda _: ""))
+        return BehindProxy(auth.header, auth.proxies, Sessions(usable_secret(auth), auth.session_s, lambda _: ""))
     users = Users(auth.users)
     if not users.hashes():
         raise UsageError(f"{auth.users}: there is no user; tocsin web passwd NAME adds one")
-    return SignedIn(users, Sessions(_secret(auth), auth.session_s, users.fingerprint), is_encrypted)
+    return SignedIn(users, Sessions(usable_secret(auth), auth.session_s, users.fingerprint), is_encrypted)
 
 
-def _secret(auth: AuthSettings) -> str:
+def usable_secret(auth: AuthSettings) -> str:
+    """Return the secret that signs sessions, which is made where there is none. Raises UsageError when it cannot be used."""
     return stored_secret(auth.secret_file) if auth.secret is None else checked_secret(auth.secret.reveal(), str(auth.secret))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
@@ -14,7 +15,7 @@ from connectors.files import read_chunks
 from engine.cli.inputs import files_on_disk
 from engine.cli.rulebook import configured_rule_paths, open_rulebook
 from engine.config import Settings
-from engine.errors import RulesError, SourceError, UsageError
+from engine.errors import ReaderBusy, RulesError, SourceError, UsageError
 from engine.model.incidents import Evidence
 from engine.model.proof import Neighbours
 from engine.model.records import parent_id
@@ -24,7 +25,10 @@ from engine.ports import Chunk
 
 LISTED_S = 30.0  # how long a listing of the files is used
 MOST_FILES = 8  # that may hold a line: its own, and those that it may have been rotated to
+MOST_ANSWERS = 64  # that are kept
+WAIT_S = 0.5  # for another request that reads a file, so that such requests do not hold the threads of all pages
 MOST_BYTES = 1 << 30  # that are read of a file
+_LinePlace = tuple[str, int, str]  # source, number of the line, event
 _AGAIN = re.compile(r"~\d+$")  # what the name of a stream has when another stream has the name of its file
 
 
@@ -37,20 +41,51 @@ class FilesReader:
         self._files: Mapping[str, str] = {}
         self._listed_s = -LISTED_S
         self._lock = threading.Lock()  # one file is read at a time
+        self._answers: OrderedDict[_LinePlace, tuple[float, Neighbours | None]] = OrderedDict()  # with when they were read
+        self._answering = threading.Lock()
 
     def may_read(self, evidence: Evidence) -> bool:
         """Return whether the file of the line is there."""
         return bool(evidence.number and not evidence.origin and self._candidates(evidence))
 
     def neighbours(self, evidence: Evidence) -> Neighbours | None:
-        """Return the neighbours of the line; None when no file holds it where the evidence says."""
+        """Return the neighbours of the line; None when no file holds it where the evidence says.
+
+        The last MOST_ANSWERS answers are kept, None for LISTED_S. Raises ReaderBusy when others read for longer than WAIT_S.
+        """
+        place = (evidence.source_id, evidence.number, evidence.event_id)
+        if (answer := self._answer(place)) is not None:
+            return answer[1]
+        if not self._lock.acquire(timeout=WAIT_S):
+            raise ReaderBusy("other lines are being read")
+        try:
+            if (answer := self._answer(place)) is not None:  # of a request for the same line
+                return answer[1]
+            around = self._read(evidence)
+        finally:
+            self._lock.release()
+        with self._answering:
+            self._answers[place] = (time.monotonic(), around)
+            while len(self._answers) > MOST_ANSWERS:
+                self._answers.popitem(last=False)
+        return around
+
+    def _answer(self, place: _LinePlace) -> tuple[float, Neighbours | None] | None:
+        """Return the answer that is kept for a place; None when there is none that can be used."""
+        with self._answering:
+            answer = self._answers.get(place)
+            if answer is None or (answer[1] is None and time.monotonic() - answer[0] >= LISTED_S):
+                return None
+            self._answers.move_to_end(place)
+            return answer
+
+    def _read(self, evidence: Evidence) -> Neighbours | None:
         numbers = numbers_around([evidence])
-        with self._lock:
-            for path in self._candidates(evidence):
-                with suppress(SourceError):
-                    lines = list(lines_with(_chunks(path, evidence), numbers))
-                    if around := neighbours_of([evidence], lines, self._layouts()).get(evidence.event_id):
-                        return around
+        for path in self._candidates(evidence):
+            with suppress(SourceError):
+                lines = list(lines_with(_chunks(path, evidence), numbers))
+                if around := neighbours_of([evidence], lines, self._layouts()).get(evidence.event_id):
+                    return around
         return None
 
     def _candidates(self, evidence: Evidence) -> Sequence[str]:

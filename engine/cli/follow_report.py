@@ -42,22 +42,25 @@ def follow_files(paths: Sequence[str], labels: Labels, plan: Plan, zone: ZoneInf
     if not listing.files and listing.errors:
         raise SourceMissing("; ".join(map(str, listing.errors)))
     follower, stop = LogFollower(paths, labels, plan), threading.Event()
-    printing = _FollowPrinter(zone, as_json)
+    printing = FollowPrinter(zone, as_json)
     with stopping_on_interrupt(stop.set):
         while not stop.is_set():
-            printing.take(follower.look())
-            stop.wait(LOOK_S)
+            look = follower.look()
+            printing.take(look)
+            if look.is_end:
+                stop.wait(LOOK_S)
     printing.end(follower)
     return INTERRUPTED
 
 
-class _FollowPrinter:
+class FollowPrinter:
     """Prints changes on stdout, and sentences about the input, and now and then that it is alive, on stderr."""
 
     def __init__(self, zone: ZoneInfo, as_json: bool) -> None:
         self._zone, self._as_json = zone, as_json
         self._started_s = self._heard_s = self._alive_s = time.monotonic()
-        self._is_first = True
+        self._lines = 0
+        self._has_caught_up = False
 
     def take(self, look: FollowedLook) -> None:
         """Print what a look gave."""
@@ -69,9 +72,10 @@ class _FollowPrinter:
         now_s = time.monotonic()
         if look.lines:
             self._heard_s = self._alive_s = now_s
-        if self._is_first:
-            self._is_first = False
-            _say(f"{count(look.lines, 'line')} read; following from here on, Ctrl-C ends it")
+        self._lines += look.lines
+        if not self._has_caught_up and look.is_end:
+            self._has_caught_up = True
+            _say(f"{count(self._lines, 'line')} read; following from here on, Ctrl-C ends it")
         elif now_s - self._alive_s >= ALIVE_EVERY_S:
             self._alive_s = now_s
             _say(f"following; the last line came {lasting(timedelta(seconds=now_s - self._heard_s))} ago")

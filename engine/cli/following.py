@@ -48,11 +48,13 @@ class FollowedChange(Struct, frozen=True):
 
 
 class FollowedLook(Struct, frozen=True):
-    """What one look at the files gave: lines, changes of incidents in the order of decision, and sentences about the input."""
+    """What one look at the files gave: lines, changes of incidents in the order of decision, and sentences about the input.
+    `is_end`: the files were read to their end; else more can be read at once."""
 
     lines: int
     changes: tuple[FollowedChange, ...] = ()
     sentences: tuple[str, ...] = ()
+    is_end: bool = True
 
 
 class LogFollower:
@@ -94,7 +96,8 @@ class LogFollower:
         if not is_new and not self._tick_is_due(now):
             return FollowedLook(0, (), tuple(sentences))
         self._moved_at, self._ticked_at = (now if is_new else self._moved_at), now
-        items = [*self._read(before, now), *self._source.progress(self._offset), Tick(now)]
+        progress = self._source.progress(self._offset)
+        items = [*self._read(before, now), *progress, Tick(now)]
         lines = sum(item.lines for item in items if isinstance(item, Scanned))
         self.lines += lines
         quarantine = Quarantine(redactor_of(self._plan.redaction))
@@ -104,7 +107,8 @@ class LogFollower:
         letters = [*judged, *quarantine.taken()]
         sentences += [item.sentence for item in letters if isinstance(item, DeadLetter | InputLoss)]
         sentences += [item.text for item in letters if isinstance(item, InputNotice)]
-        return FollowedLook(lines, tuple(self._changes(revisions, now)), tuple(sentences))
+        is_end = not lines or all(stream.caught_up for stream in progress)
+        return FollowedLook(lines, tuple(self._changes(revisions, now)), tuple(sentences), is_end)
 
     def _tick_is_due(self, now: datetime) -> bool:
         is_active = now < self._moved_at + timedelta(seconds=ACTIVE_S)

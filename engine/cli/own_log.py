@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -44,12 +45,19 @@ class _OwnLog:
 
 
 _log = _OwnLog()
+_writing = threading.RLock()  # a signal handler may write within a write
 
 
 class _JsonHandler(logging.Handler):
     """Writes what packages log."""
 
     def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._write(record)
+        except Exception:
+            self.handleError(record)
+
+    def _write(self, record: logging.LogRecord) -> None:
         level = LogLevel.ERROR if record.levelno >= logging.ERROR else LogLevel.WARNING
         level = LogLevel.INFO if record.levelno < logging.WARNING else level
         fields = {"exception": logging.Formatter().formatException(record.exc_info)} if record.exc_info else {}
@@ -86,7 +94,7 @@ def say(
     if _log.format is LogFormat.JSON:
         _write_json(sentence, logger, level, fields or {})
     else:
-        print(f"tocsin: {sentence}", file=sys.stderr, flush=True)
+        _write_line(f"tocsin: {sentence}")
 
 
 def saying(command: str, level: LogLevel = LogLevel.INFO) -> Callable[[str], None]:
@@ -97,7 +105,7 @@ def saying(command: str, level: LogLevel = LogLevel.INFO) -> Callable[[str], Non
 def report_failure(error: Exception, text: str) -> None:
     """Write the failure that ends the command: `text`, or in JSON an object for it, or for each of its diagnostics."""
     if _log.format is LogFormat.TEXT:
-        print(text, file=sys.stderr)
+        _write_line(text)
     elif isinstance(error, DiagnosticsError):
         for found in error.diagnostics:
             fields = {
@@ -115,7 +123,7 @@ def report_failure(error: Exception, text: str) -> None:
 def report_defect(traceback: str, text: str) -> None:
     """Write an exception that is a defect: its traceback, and `text`."""
     if _log.format is LogFormat.TEXT:
-        print(f"{traceback}{text}", file=sys.stderr)
+        _write_line(f"{traceback}{text}")
     else:
         _write_json(text, OWN_LOGGER, LogLevel.ERROR, {"exception": traceback})
 
@@ -123,7 +131,14 @@ def report_defect(traceback: str, text: str) -> None:
 def _write_json(message: str, logger: str, level: LogLevel, fields: Mapping[str, Any]) -> None:
     at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     line = {"time": at, "level": level.value, "logger": logger, "message": message, "fields": dict(fields)}
-    print(json.dumps(line, ensure_ascii=False, default=str), file=sys.stderr, flush=True)
+    _write_line(json.dumps(line, ensure_ascii=False, default=str))
+
+
+def _write_line(text: str) -> None:
+    """Write a line in one write, as threads write at the same time: without a buffer `print` makes two of it."""
+    with _writing:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
 
 
 class IdleNotice:

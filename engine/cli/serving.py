@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 
+import uvicorn
 from starlette.types import ASGIApp
 
 from engine.cli.entrance import entrance
 from engine.cli.evidence_reading import FilesReader
 from engine.config import Settings
-from engine.errors import ListenError
+from engine.errors import ListenError, UsageError
 from engine.ports import Say
 from engine.store import Store
 from engine.web.access import Entrance
@@ -33,27 +34,29 @@ def pages_of(store: Store, settings: Settings, listener: Listener, access: Entra
 
 
 @contextmanager
-def serving_pages(settings: Settings, store: Store, say: Say) -> Iterator[None]:
-    """Serve the pages of `store` while the body runs; where another process listens there, report that and serve none.
-
-    Raises UsageError and ListenError when the address or `web.auth` cannot be used.
-    """
-    web = settings.web
-    with entrance(web) as (access, audit):
+def serving_pages(settings: Settings, store: Store, say: Say, warn: Say) -> Iterator[None]:
+    """Serve the pages of `store` while the body runs. Where the address, users or secret cannot be used, report that and serve
+    none: no run ends for want of its pages."""
+    with ExitStack() as stack:
         try:
-            listener = listen_on(web.host, web.port, web.public_url, web.auth is not None)
-        except ListenError as error:
-            if not error.in_use:
-                raise
-            say(f"no pages are served by this process: {error}")
+            server, listener = _server(settings, store, warn, stack)
+        except (UsageError, ListenError) as error:
+            warn(f"no pages are served by this process: {error}")
             yield
             return
-        server = server_of(pages_of(store, settings, listener, access, audit, say))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener.socket]}, name="pages", daemon=True)
         thread.start()
-        say(f"pages are at {web.public_url or listener.address}")
+        say(f"pages are at {settings.web.public_url or listener.address}")
         try:
             yield
         finally:
             server.should_exit = True
             thread.join(ENDS_WITHIN_S)
+
+
+def _server(settings: Settings, store: Store, say: Say, stack: ExitStack) -> tuple[uvicorn.Server, Listener]:
+    """Return the server of the pages and what it listens on; `stack` closes what they use. Raises UsageError, ListenError."""
+    web = settings.web
+    access, audit = stack.enter_context(entrance(web))
+    listener = listen_on(web.host, web.port, web.public_url, web.auth is not None)
+    return server_of(pages_of(store, settings, listener, access, audit, say)), listener

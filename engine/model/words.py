@@ -16,7 +16,20 @@ from msgspec.structs import replace
 
 from engine.model.phrases import lasting, lasting_parts
 
-VERBATIM = frozenset(("person", "text"))  # holes whose values people wrote
+# What the values of holes are; that of any other hole is a sentence or a text of the catalogue, and is translated as one.
+FREE = frozenset(("person", "text", "labels", "cluster", "ids"))  # anything; it is never translated
+TIMES = frozenset(("time", "asked"))  # with a digit; they are never translated
+IDS = frozenset(("rule", "successor", "id"))  # without a space; they are never translated
+NUMBERS = frozenset(("number", "most"))
+TERMS = frozenset(("severity", "status", "earlier"))  # single words of the catalogue
+TITLE = "title"  # of an incident: anything; translated only as a whole
+_OPTIONAL = frozenset(("why", "span"))  # they stay as they are where the catalogue has none
+_COUNT = "incidents"  # a sentence that begins with a number
+_PHRASES = frozenset(("change", "what"))  # sentences without a text of people or of rules
+_DEPTH = 5  # of sentences in sentences
+_PROSE = FREE | {TITLE}
+_QUICK = _PROSE | TIMES | IDS | NUMBERS | TERMS
+_NUMBER = re.compile(r"[0-9][0-9,]*")
 _SPAN = re.compile(r"(\d{1,9}) (d|h|min|s)(?: (\d{1,9}) (h|min|s))?")
 
 
@@ -64,16 +77,56 @@ class Words(Struct, frozen=True):
 
     def sentence(self, text: str) -> str:
         """Return the translation of a sentence that `worded` made, or of a text of the catalogue; else `text` itself."""
-        if not self.texts or not text or text in self.texts:
-            return self.texts.get(text, text)
+        translation = self._translation(text, _DEPTH) if self.texts and text else None
+        return text if translation is None else translation
+
+    def _translation(self, text: str, depth: int, may_have_prose: bool = True) -> str | None:
+        """Return the translation of a sentence with at most `depth` levels of sentences in it; None when `text` is none."""
+        if text in self.texts:
+            return self.texts[text]
         if (span := _SPAN.fullmatch(text)) is not None:
             units = ((span[1], span[2]), (span[3], span[4]))
             return " ".join(self._unit(number, unit) for number, unit in units if unit)
-        for pattern, translation in self.patterns:
+        first = None
+        for pattern, translation in self.patterns if depth else ():
             values = values_in(text, pattern)
-            if values is not None:
-                return filled(translation, {n: v if n in VERBATIM else self.sentence(v) for n, v in values.items()})
-        return text
+            if values is None or (not may_have_prose and values.keys() & _PROSE):
+                continue
+            translations = self._values(values, depth - 1)
+            if translations is not None:
+                sentence = filled(translation, translations)
+                if TITLE in values and values[TITLE] in self.texts:
+                    return sentence
+                first = first or sentence
+        return first
+
+    def _values(self, values: Mapping[str, str], depth: int) -> dict[str, str] | None:
+        """Return the translations of the values of holes; None when one of them is not what its hole takes."""
+        translations: dict[str, str] = {}
+        for hole, value in sorted(values.items(), key=lambda item: item[0] not in _QUICK):  # sentences last: they cost most
+            translation = self._value(hole, value, depth)
+            if translation is None:
+                return None
+            translations[hole] = translation
+        return translations
+
+    def _value(self, hole: str, value: str, depth: int) -> str | None:
+        if hole in FREE:
+            return value
+        if hole in TIMES:
+            return value if any(map(str.isdecimal, value)) else None
+        if hole in IDS:
+            return None if " " in value else value
+        if hole in NUMBERS:
+            return value if _NUMBER.fullmatch(value) else None
+        if hole in TERMS:
+            return self.texts.get(value) if value.isalpha() and value.islower() else None
+        if hole == TITLE:
+            return self.framed(self.texts[value]) if value in self.texts else value
+        if hole == _COUNT and not value[0].isdecimal():
+            return None
+        translation = self._translation(value, depth, hole not in _PHRASES)
+        return value if translation is None and hole in _OPTIONAL else translation
 
     def framed(self, text: str) -> str:
         """Return the text of a rule that is in this language already with the frames around it in it too."""
@@ -104,19 +157,27 @@ def filled(pattern: str, values: Mapping[str, object]) -> str:
 
 
 def values_in(text: str, pattern: str) -> Mapping[str, str] | None:
-    """Return the values that make `text` of `pattern`, none of them empty; None when none do. Linear in the text."""
+    """Return the values that make `text` of `pattern`, none of them empty; None when none do. A title is the longest that fits,
+    any other value the shortest. Linear in the text."""
     literals, holes = _split(pattern)
     at, end = len(literals[0]), len(text) - len(literals[-1])
     if not holes or not text.startswith(literals[0]) or not text.endswith(literals[-1]):
         return None
     values: dict[str, str] = {}
-    for hole, literal in zip(holes[:-1], literals[1:-1], strict=True):
+    first = holes.index(TITLE) if TITLE in holes else len(holes) - 1  # the hole that takes what the others leave
+    for hole, literal in zip(holes[:first], literals[1 : first + 1], strict=True):
         begin = text.find(literal, at + 1, end)
         if begin < 0:
             return None
         values[hole], at = text[at:begin], begin + len(literal)
-    values[holes[-1]] = text[at:end] if at < end else ""
-    return values if at < end else None
+    for hole, literal in zip(reversed(holes[first + 1 :]), reversed(literals[first + 1 : -1]), strict=True):
+        begin = text.rfind(literal, at + 1, end - 1)
+        if begin < 0:
+            return None
+        values[hole], end = text[begin + len(literal) : end], begin
+    if at >= end:
+        return None
+    return values | {holes[first]: text[at:end]}
 
 
 def specificity(pattern: str) -> int:

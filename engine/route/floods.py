@@ -95,10 +95,23 @@ def _symptoms(members: Sequence[Incident]) -> list[Symptom]:
 def _symptom(incidents: Sequence[Incident]) -> Symptom:
     first = incidents[0]
     labels = "; ".join(text for incident in incidents[:_NAMED] if (text := named(incident.labels)))
-    values = {"severity": first.severity, "title": first.title}
-    title = worded("{severity}: {title}", **values) if len(incidents) == 1 else worded("{severity}: such as {title}", **values)
-    if len(incidents) > _NAMED and labels:
-        labels = worded("{labels} and {number:,} more", labels=labels, number=len(incidents) - _NAMED)
-    where = f" ({labels})" if labels else ""
+    title = _symptom_title(first, labels, len(incidents))
     times = [incident.first_seen for incident in incidents if incident.first_seen is not None]
-    return Symptom(first.rule, f"{title}{where}", len(incidents), {}, min(times, default=None))
+    return Symptom(first.rule, title, len(incidents), {}, min(times, default=None))
+
+
+def _symptom_title(first: Incident, labels: str, number: int) -> str:
+    """Return the title of the symptom of `number` incidents with these labels, of which `first` is one."""
+    values = {"severity": first.severity, "title": first.title}
+    if number == 1:
+        return (
+            worded("{severity}: {title} ({labels})", **values, labels=labels)
+            if labels
+            else worded("{severity}: {title}", **values)
+        )
+    if not labels:
+        return worded("{severity}: such as {title}", **values)
+    if number <= _NAMED:
+        return worded("{severity}: such as {title} ({labels})", **values, labels=labels)
+    more = number - _NAMED
+    return worded("{severity}: such as {title} ({labels} and {number:,} more)", **values, labels=labels, number=more)

@@ -167,7 +167,7 @@ def decide_storm(
         return Decision(
             Reason.REPEATED,
             log.at + timedelta(seconds=timings.repeat_interval_s),
-            worded("still open: {title}", title=summary.title),
+            worded("still open: {summary}", summary=summary.title),
         )
     return NOTHING
 

@@ -26,7 +26,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from engine.errors import StoreError, StoreLost, UsageError
+from engine.errors import ReaderBusy, StoreError, StoreLost, UsageError
 from engine.model.incidents import DAWN
 from engine.model.links import NO_LINKS, LinkTargets
 from engine.ports import EvidenceReader
@@ -132,7 +132,12 @@ class Views:
         if self._reader is None or not 0 < number <= len(evidence) or not self._reader.may_read(evidence[number - 1]):
             raise HTTPException(404, f"There are no lines around line {number} of the evidence of {id_}.")
         event = evidence[number - 1]
-        return HTMLResponse(around_page(revisions[-1], event, self._reader.neighbours(event), self._clock(), desk))
+        try:
+            around = self._reader.neighbours(event)
+        except ReaderBusy:
+            sentence = "Other lines are being read from the files. Try again in a moment."
+            raise HTTPException(503, sentence, {"Retry-After": "2"}) from None
+        return HTMLResponse(around_page(revisions[-1], event, around, self._clock(), desk))
 
     def incident_json(self, request: Request, _desk: Desk) -> Response:
         """Answer with an incident as JSON."""

@@ -66,9 +66,26 @@ def _pages(settings: Settings) -> CheckedItem:
 
 def _sign_in(settings: Settings) -> Iterator[CheckedItem]:
     auth = settings.web.auth
-    if auth is not None and auth.users is not None and not auth.users.is_file():
+    if auth is None:
+        return
+    try:
+        from engine.cli.entrance import usable_secret  # noqa: PLC0415  (needs the extra `web`)
+        from engine.web.passwords import Users  # noqa: PLC0415
+    except ImportError:
+        return  # it is reported of the address
+    if auth.users is not None and not auth.users.is_file():
         sentence = "there is no such file; tocsin web passwd NAME writes it"
         yield CheckedItem("pages", str(auth.users), CheckOutcome.WRONG, sentence)
+    elif auth.users is not None:
+        try:
+            Users(auth.users).hashes()
+        except UsageError as error:
+            yield CheckedItem("pages", str(auth.users), CheckOutcome.WRONG, str(error))
+    if auth.secret is not None or auth.secret_file.exists():
+        try:
+            usable_secret(auth)
+        except UsageError as error:
+            yield CheckedItem("pages", "auth.secret", CheckOutcome.WRONG, str(error))
 
 
 def _monitoring(settings: Settings) -> Iterator[CheckedItem]:

@@ -46,7 +46,7 @@ def notify(config: ConfigOption = DEFAULT_CONFIG, log_format: LogFormatOption = 
     monitoring = Monitoring(settings, has_job=False)
     with handle_signals(_say, "what is being sent is finished") as signals, monitoring.running(_say):
         try:
-            store = until_back(lambda: Store.open(settings.store), monitoring.waiting(signals.stop), _say)
+            store = until_back(lambda: Store.open(settings.store), monitoring.waiting(signals.stop), _warn)
         except StoreAway:
             if signals.stop.is_set():
                 return
@@ -56,7 +56,7 @@ def notify(config: ConfigOption = DEFAULT_CONFIG, log_format: LogFormatOption = 
         notifier = build(store, settings, receivers, _warn, False, monitoring)
         people = listening_to_people(settings, receivers, store, notifier.wake, _say)
         live = LiveNotifications(config, settings, LiveReceivers(settings, receivers, notifier, _show), _say, signals.reload)
-        with people, running_notifier(notifier, _say):
+        with people, running_notifier(notifier, _warn):
             while not signals.stop.wait(LOOK_S):
                 store.check_file()
                 live.poll()

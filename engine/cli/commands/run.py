@@ -140,7 +140,7 @@ def _run(
     refuse_lost_store(settings.store.path, settings.checkpoint)
     started_at_s = time.perf_counter()
     try:
-        store = until_back(lambda: Store.open(settings.store, BUSY_S), monitoring.waiting(signals.stop), _say)
+        store = until_back(lambda: Store.open(settings.store, BUSY_S), monitoring.waiting(signals.stop), _warn)
     except StoreAway:
         if signals.stop.is_set():
             return 0
@@ -149,7 +149,7 @@ def _run(
         monitoring.opened(store)
         with (
             closing(SparkStart(settings, signals.stop, started_at_s, _say)) as spark,
-            fence_of(store, settings.checkpoint, _say, monitoring.waiting(signals.stop), spark.checkpoint()) as fence,
+            fence_of(store, settings.checkpoint, _warn, monitoring.waiting(signals.stop), spark.checkpoint()) as fence,
         ):
             monitoring.job_started()
             with suppress(StoreAway):  # it is printed in any case
@@ -167,7 +167,7 @@ def _run(
             with people, _pages(settings, store) if has_pages else nullcontext():
                 _watch(job, spark, notifier)
             is_draining = once and not signals.stop.is_set()
-            notified = drain(notifier, signals.stop.wait, _say) if notifier is not None and is_draining else 0
+            notified = drain(notifier, signals.stop.wait, _warn) if notifier is not None and is_draining else 0
     except StoreAway:
         if not signals.stop.is_set():
             raise
@@ -185,7 +185,7 @@ def _pages(settings: Settings, store: Store) -> AbstractContextManager[None]:
         from engine.cli.serving import serving_pages  # noqa: PLC0415 - the package is optional
     except ImportError:
         raise RuntimeMissing("`web.listen` needs the packages of the pages: pip install 'tocsin[web]'") from None
-    return serving_pages(settings, store, _say)
+    return serving_pages(settings, store, _say, _warn)
 
 
 def _reading(sources: Sequence[SourceInput]) -> list[str]:
@@ -229,7 +229,7 @@ def _watch(job: Job, spark: SparkStart, notifier: NotifierStandby | None) -> Non
     if job.stop.is_set() or (session := spark.session()) is None:
         return
     try:
-        with nullcontext() if notifier is None or job.bounded else running_notifier(notifier, _say):
+        with nullcontext() if notifier is None or job.bounded else running_notifier(notifier, _warn):
             run_job(replace(job, parallelism=spark.parallelism(), files=spark.checkpoint()), session)
     finally:
         spark.close()
@@ -259,7 +259,7 @@ def _check(sources: Sequence[SourceInput], once: bool) -> list[SourceError]:
     """Report the errors of `sources` and return them. Raises SourceMissing when a bounded run has nothing to read."""
     errors = unreadable(sources, once)
     for error in errors:
-        _say(str(error))
+        _warn(str(error))
     return errors
 
 

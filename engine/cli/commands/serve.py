@@ -8,7 +8,7 @@ import typer
 
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.cli.entrance import entrance
-from engine.cli.own_log import LogFormat, LogFormatOption, saying
+from engine.cli.own_log import LogFormat, LogFormatOption, LogLevel, saying
 from engine.cli.serving import pages_of
 from engine.cli.signals import handle_signals
 from engine.config import Settings, listen_address, load
@@ -18,7 +18,7 @@ from engine.store.outage import until_back
 from engine.web.server import listen_on, serve
 
 app = typer.Typer()
-_say = saying("serve")
+_say, _warn = saying("serve"), saying("serve", LogLevel.WARNING)
 
 HELP = """\
 Serve the incidents that `tocsin run` keeps as pages: a list, and for each its cause, fix, proof and history. With web.auth
@@ -62,7 +62,7 @@ def _opened(settings: Settings) -> Store | None:
     """Open the store, and wait for one that is away; return None when a signal ends the wait."""
     with handle_signals(_say, "nothing is served yet") as signals:
         try:
-            return until_back(lambda: Store.open(settings.store), signals.stop.wait, _say)
+            return until_back(lambda: Store.open(settings.store), signals.stop.wait, _warn)
         except StoreAway:
             if signals.stop.is_set():
                 return None

@@ -30,9 +30,10 @@ _WAITING = (DeliveryState.QUEUED, DeliveryState.SENDING, DeliveryState.RETRY_LAT
 
 
 class VitalState(str, Enum):
-    """How a thing is. `down`: it does not run, or cannot be reached."""
+    """How a thing is. `unseen`: it is not known from this machine. `down`: it does not run, or cannot be reached."""
 
     OK = "ok"
+    UNSEEN = "unseen"
     OFF = "off"
     DOWN = "down"
 
@@ -57,7 +58,7 @@ class Diagnosis(Struct, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """3: something does not run or cannot be reached; 1: something is off; 0: all is well."""
+        """3: something does not run or cannot be reached; 1: something is off; 0: all that is seen is well."""
         states = {sign.state for sign in self.signs}
         return FAILURE if VitalState.DOWN in states else FOUND if VitalState.OFF in states else NOTHING_FOUND
 
@@ -80,6 +81,8 @@ class Diagnosis(Struct, frozen=True):
             parts.append(f"{numbers[VitalState.DOWN]} not running or out of reach")
         if numbers[VitalState.OFF]:
             parts.append(count(numbers[VitalState.OFF], "thing is off", "things are off"))
+        if numbers[VitalState.UNSEEN]:
+            parts.append("not all is seen from here" if parts else "what is seen from here is well, but not all is seen")
         return f"{self.path}: {', '.join(parts) or 'all is well'}"
 
     def as_json(self) -> dict[str, Any]:
@@ -119,11 +122,20 @@ def _signs(path: str, facts: RunFacts) -> Iterator[VitalSign]:
         yield from _receivers(path, facts, facts.store)
         yield _rules(path, facts.store)
         yield from _clocks(facts, facts.store)
+    yield from _health(facts)
+
+
+def _health(facts: RunFacts) -> Iterator[VitalSign]:
     if facts.ready is not None:
         state = VitalState.OK if facts.ready == "ok" else VitalState.OFF
         matters = "the process itself says so" if state is VitalState.OFF else ""
         remedy = "end the process and start it again, unless it waits for its store" if state is VitalState.OFF else ""
         yield VitalSign("health", "/readyz", state, "; ".join(facts.ready.splitlines()), matters, remedy)
+    elif facts.ready_url and facts.is_here:
+        sentence = f"nothing answers at {facts.ready_url}, though the job is a process of this machine"
+        matters = "probes take the run for dead, and nobody gets its metrics"
+        remedy = "restart it if `metrics` was added since its start; else SIGQUIT shows what it is doing"
+        yield VitalSign("health", "/readyz", VitalState.OFF, sentence, matters, remedy)
 
 
 def _parts(path: str, facts: RunFacts, store: StoreFacts) -> Iterator[VitalSign]:
@@ -200,6 +212,11 @@ def _places(facts: RunFacts) -> Iterator[VitalSign]:
 
 
 def _stalls(facts: RunFacts) -> Iterator[VitalSign]:
+    if facts.unseen and facts.store is not None and facts.store.job is not None:
+        sentence = f"which ones cannot be read is not seen from here: {facts.unseen} is not a folder of this machine"
+        matters = "a source that is not read looks like a quiet one"
+        remedy = "ask on the machine of the job; its log names sources that cannot be read"
+        yield VitalSign("source", "", VitalState.UNSEEN, sentence, matters, remedy)
     stalled = {name for stall in facts.stalls for name in stall.sources}
     for name in facts.sources:
         if name not in stalled:

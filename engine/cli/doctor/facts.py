@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from http.client import HTTPException
 from pathlib import Path
 from shutil import disk_usage
+from socket import gethostname
 from urllib.error import URLError
 from urllib.request import Request
 
@@ -75,7 +76,10 @@ class RunFacts(Struct, frozen=True):
         sources: the names of the sources that were read or waited for.
         checkpoint_bytes: the size of its files; None when there is no checkpoint on this machine.
         free_bytes: the free space of the disk of each of these folders on this machine.
+        unseen: the checkpoint, when it is not on this machine and the sources are not known therefore; empty when it is.
+        ready_url: the address of /readyz; empty when `metrics` is not configured.
         ready: the answer of /readyz; None when nothing is served, or nothing answers.
+        is_here: the job is a process of this machine.
     """
 
     now_s: float
@@ -88,7 +92,10 @@ class RunFacts(Struct, frozen=True):
     free_bytes: Mapping[str, int] = {}
     stalls: Sequence[Stall] = ()
     sources: Sequence[str] = ()
+    unseen: str = ""
+    ready_url: str = ""
     ready: str | None = None
+    is_here: bool = False
 
     @property
     def now(self) -> datetime:
@@ -101,6 +108,8 @@ def gather(settings: Settings) -> RunFacts:
     store, error = _store_facts(settings)
     offsets = planned_offsets(settings.checkpoint)
     folders = [settings.checkpoint, *([settings.store.path.parent] if settings.store.path is not None else [])]
+    size_bytes = _size_bytes(settings.checkpoint) if _is_folder(settings.checkpoint) else None
+    ready_url = "" if settings.metrics is None else _ready_url(settings.metrics)
     return RunFacts(
         time.time(),
         [receiver.name for receiver in settings.receivers],
@@ -108,12 +117,35 @@ def gather(settings: Settings) -> RunFacts:
         store,
         error,
         str(settings.checkpoint),
-        _size_bytes(settings.checkpoint) if settings.checkpoint.is_dir() else None,
-        {str(folder): disk_usage(folder).free for folder in folders if folder.is_dir()},
+        size_bytes,
+        {str(folder): free for folder in folders if (free := _free_bytes(folder)) is not None},
         offsets.stalls,
         sorted(offsets.sources),
-        None if settings.metrics is None else _ready(settings.metrics),
+        settings.checkpoint_url or (str(settings.checkpoint) if size_bytes is None else ""),
+        ready_url,
+        _ready(ready_url) if ready_url else None,
+        store is not None and _is_here(store.holders.get(JOB, ""), settings),
     )
+
+
+def _is_here(holder: str, settings: Settings) -> bool:
+    """Return whether the process is one of this machine: a lock file names no other, a lease names the machine."""
+    return bool(holder) and (settings.store.path is not None or holder.endswith(f" on {gethostname()}"))
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # this user may not enter the folder above it
+        return False
+
+
+def _free_bytes(folder: Path) -> int | None:
+    """Return the free space of the disk of a folder; None when it is not there or this user may not enter it."""
+    try:
+        return disk_usage(folder).free
+    except OSError:
+        return None
 
 
 def _store_facts(settings: Settings) -> tuple[StoreFacts | None, str]:
@@ -135,6 +167,8 @@ def _store_facts(settings: Settings) -> tuple[StoreFacts | None, str]:
             store.close()
     except (StoreError, RuntimeMissing, UsageError) as error:
         return None, str(error)
+    except OSError as error:
+        return None, f"{error.filename or path}: {error.strerror or error}; ask as the user of the run, or as root"
 
 
 def _read(store: Store, path: Path | None, version: int) -> StoreFacts:
@@ -177,11 +211,14 @@ def _size_bytes(folder: Path) -> int:
     return total
 
 
-def _ready(settings: MetricsSettings) -> str | None:
+def _ready_url(settings: MetricsSettings) -> str:
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104
-    address = f"[{host}]" if ":" in host else host
+    return f"http://{f'[{host}]' if ':' in host else host}:{settings.port}/readyz"
+
+
+def _ready(url: str) -> str | None:
     try:
-        answer = exchange(Request(f"http://{address}:{settings.port}/readyz"), BUSY_S)
+        answer = exchange(Request(url), BUSY_S)  # noqa: S310
     except (HTTPException, URLError, OSError, ValueError):
         return None
     return answer.text.strip()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,10 @@ import pytest
 from engine.cli import evidence_reading
 from engine.cli.evidence_reading import FilesReader
 from engine.config import load
+from engine.errors import ReaderBusy
 from engine.model.incidents import Evidence
 from engine.model.proof import Neighbours
+from engine.ports import Chunk
 from tests.unit.cli.incidents import AT
 
 
@@ -95,3 +99,26 @@ def test_wrong_rules_do_not_keep_it_from_being_read(log: Path, tmp_path: Path) -
     config = tmp_path / "tocsin.yml"
     config.write_text(f"sources: [{{type: files, paths: ['{log}']}}]\nrules: [rules]\nstore: sqlite:///{tmp_path}/tocsin.db\n")
     assert FilesReader(load(config)).neighbours(evidence(log, 3)) == AROUND_3
+
+
+def test_a_request_does_not_wait_long_for_another_and_what_was_read_is_kept(
+    reader: FilesReader, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evidence_reading, "WAIT_S", 0.01)
+    assert reader.neighbours(evidence(log, 3)) == AROUND_3
+    begun, go_on = threading.Event(), threading.Event()
+
+    def read_slowly(path: str) -> Iterator[Chunk]:
+        begun.set()
+        go_on.wait(10)
+        yield from ()
+
+    monkeypatch.setattr(evidence_reading, "read_chunks", read_slowly)
+    other = threading.Thread(target=reader.neighbours, args=(evidence(log, 4),))
+    other.start()
+    assert begun.wait(10)
+    with pytest.raises(ReaderBusy):
+        reader.neighbours(evidence(log, 5))
+    assert reader.neighbours(evidence(log, 3)) == AROUND_3, "without a look at the files"
+    go_on.set()
+    other.join(10)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
+from engine.cli import following
+from engine.cli.follow_report import FollowPrinter
 from engine.cli.following import FollowedChange, LogFollower
 from engine.cli.rulebook import open_rulebook
 from engine.model.notifications import Reason
@@ -106,3 +109,18 @@ def test_what_an_opened_incident_is_told_with(tail: Tail) -> None:
     tail.write("hello Ann")
     (change,) = tail.looks()
     assert (change.reason, change.incident.title) == (Reason.OPENED, "Ann said hello")
+
+
+def test_a_long_log_is_read_in_shares_at_once_and_then_it_is_followed(
+    tail: Tail, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(following, "SHARE_LINES", 2)
+    tail.write(*["hi"] * 5)
+    printing = FollowPrinter(ZoneInfo("UTC"), True)
+    ends = []
+    for _ in range(4):
+        look = tail.follower.look()
+        ends.append((look.lines, look.is_end))
+        printing.take(look)
+    assert ends == [(2, False), (2, False), (1, True), (0, True)]
+    assert capsys.readouterr().err == "tocsin: 5 lines read; following from here on, Ctrl-C ends it\n"

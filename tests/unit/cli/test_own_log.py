@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,3 +98,37 @@ def test_a_job_without_input_says_now_and_then_that_it_is_at_work() -> None:
     assert notice.sentence(5) == ""
     now_s[0] += ALIVE_EVERY_S
     assert notice.sentence(0) == "at work; no line for 10 min (1 batch without one)"
+
+
+class Pieces(io.StringIO):
+    """Records each write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes: list[str] = []
+
+    def write(self, text: str) -> int:
+        self.writes.append(text)
+        return super().write(text)
+
+
+@pytest.mark.parametrize("format", LogFormat)
+def test_a_line_and_its_end_are_one_write_so_threads_do_not_join_lines(
+    format: LogFormat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pieces = Pieces()
+    monkeypatch.setattr(sys, "stderr", pieces)
+    use_log_format(format)
+    say("batch 3")
+    report_defect("Traceback\n", "a defect")
+    assert [text.count("\n") > 0 and text.endswith("\n") for text in pieces.writes] == [True, True]
+
+
+def test_a_record_that_cannot_be_written_does_not_end_the_thread_that_logs_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_log_format(LogFormat.JSON)
+    monkeypatch.setattr(logging, "raiseExceptions", True)
+    (handler,) = (handler for handler in logging.getLogger().handlers if type(handler).__name__ == "_JsonHandler")
+    handler.handle(logging.LogRecord("tocsin.kafka", logging.WARNING, __file__, 1, "no broker of %s and %s", ("a:9092",), None))
+    assert "Logging error" in capsys.readouterr().err

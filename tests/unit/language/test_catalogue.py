@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import os
+import re
 from datetime import timedelta
 from string import Formatter
 
 import polib
 import pytest
 
+from engine.dsl import builtin_rules
 from engine.dsl.schema import PLACES
 from engine.dsl.translations import TRANSLATED
 from engine.language import LANGUAGES, words_of
 from engine.language.catalogue import SENTENCE, catalogue_file
 from engine.model.incidents import STATES
 from engine.model.rules import SEVERITIES
-from engine.model.words import ENGLISH, Words, filled, values_in, worded
+from engine.model.words import ENGLISH, FREE, IDS, NUMBERS, TERMS, TIMES, TITLE, Words, filled, values_in, worded
 from tests.unit.language.extracting import catalogue, messages, unreadable
 
 OTHERS = [language for language in LANGUAGES if language != ENGLISH.language]
 KO = words_of("ko")
+SENTENCES_OF_TITLES = {
+    "{severity}: {title}": {"severity": "high"},
+    "{severity}: {title} ({labels})": {"severity": "high", "labels": "broker=1; topic=a of b"},
+    "{severity}: such as {title} ({labels} and {number:,} more)": {"severity": "high", "labels": "a and b", "number": 1200},
+    "{severity}, {status}: {title} ({id})": {"severity": "high", "status": "open", "id": "abc"},
+    "the root cause is another one now: {title}": {},
+}
 
 
 def holes(text: str) -> set[str]:
@@ -54,13 +63,45 @@ def test_every_state_severity_and_place_has_a_word_in_each_language() -> None:
     assert list(TRANSLATED) == OTHERS
 
 
+def example(hole: str, number: int) -> tuple[str, str]:
+    """Return a value of a hole of a sentence, and what stands for it in Korean."""
+    if hole in NUMBERS:
+        return f"1,{number:03}", f"1,{number:03}"
+    if hole in TERMS:
+        return "open", KO("open")
+    if hole in FREE | TIMES | IDS | {TITLE}:
+        return f"x{number}y", f"x{number}y"
+    return ("1 incident", KO("1 incident")) if hole == "incidents" else ("resolved", KO("resolved"))
+
+
 @pytest.mark.parametrize("language", OTHERS)
 def test_every_sentence_that_is_stored_is_recognised_with_its_values(language: str) -> None:
     words = words_of(language)
     for entry in polib.pofile(str(catalogue_file(language))):
-        if entry.msgctxt == SENTENCE and len(entry.msgid) > len("{severity}, {status}: {title} ({id})"):
-            values = {name: f"x{number}y" for number, name in enumerate(sorted(holes(entry.msgid)))}
-            assert words.sentence(filled(entry.msgid, values)) == filled(entry.msgstr, values)
+        if entry.msgctxt == SENTENCE:
+            values = {hole: example(hole, number) for number, hole in enumerate(sorted(holes(entry.msgid)))}
+            sentence = filled(entry.msgid, {hole: value for hole, (value, _) in values.items()})
+            assert words.sentence(sentence) == filled(entry.msgstr, {hole: value for hole, (_, value) in values.items()})
+
+
+def shipped_titles() -> list[str]:
+    """Return the titles and causes of the shipped rules, with an address where they have a placeholder."""
+    files = [file.read_text("utf-8") for file in sorted(builtin_rules().rglob("*.yml"))]
+    lines = [line for text in files for line in re.findall(r"^\s*(?:title|cause): (.+)$", text, re.MULTILINE)]
+    return sorted({re.sub(r"\{[^}]+\}", "kafka-1:9092", line.strip("'\"")) for line in lines if line[:1].isupper()})
+
+
+def test_no_title_of_a_shipped_rule_is_changed_alone_or_in_a_sentence() -> None:
+    titles = [*shipped_titles(), "A log (of 3) is full: high, open (now)"]
+    assert len(titles) > 250
+    assert [title for title in titles if KO.sentence(title) != title] == []
+    translated = KO.beside({title: f"({title})" for title in titles})
+    for title in titles:
+        for pattern, values in SENTENCES_OF_TITLES.items():
+            sentence = worded(pattern, **values, title=title)
+            korean = filled(KO.texts[pattern], {**values, "severity": KO("high"), "status": KO("open"), "title": title})
+            assert KO.sentence(sentence) == korean
+            assert translated.sentence(sentence) == korean.replace(title, f"({title})")
 
 
 def test_english_is_what_stands_in_the_code() -> None:

@@ -7,6 +7,7 @@ import re
 from msgspec.structs import replace
 from starlette.testclient import TestClient
 
+from engine.errors import ReaderBusy
 from engine.model.incidents import Evidence
 from engine.model.proof import Neighbours
 from engine.store import Store
@@ -20,11 +21,14 @@ class Reader:
     """Knows what stands around the evidence `e1`, until the file is `gone`."""
 
     gone = False
+    busy = False
 
     def may_read(self, evidence: Evidence) -> bool:
         return evidence.event_id == "e1"
 
     def neighbours(self, evidence: Evidence) -> Neighbours | None:
+        if self.busy:
+            raise ReaderBusy("other lines are being read")
         return None if self.gone else Neighbours((HOSTILE, "before\n\tat x"), ("after",))
 
 
@@ -44,6 +48,9 @@ def test_a_line_leads_to_what_stands_around_it_where_that_can_be_read(store: Sto
     assert client.get("/incidents/inc-none/lines/1").status_code == 404
     reader.gone = True
     assert "cannot be read any more" in client.get(f"{ADDRESS}/lines/1").text
+    reader.busy = True
+    answer = client.get(f"{ADDRESS}/lines/1")
+    assert (answer.status_code, answer.headers["retry-after"], "Try again" in answer.text) == (503, "2", True)
 
 
 def test_without_a_reader_no_line_leads_on(client: TestClient, fill: Fill) -> None:

@@ -146,3 +146,20 @@ def test_the_same_for_programs() -> None:
     assert value["exit_code"] == 3
     assert [sign["state"] for sign in value["signs"][:2]] == ["down", "down"]
     assert value["signs"][0]["remedy"] == "start it: tocsin run -c tocsin.yml (or tocsin job)"
+
+
+def test_pages_of_health_that_do_not_answer_are_off_only_where_the_job_runs_here() -> None:
+    silent = replace(WELL, ready=None, ready_url="http://127.0.0.1:9090/readyz", is_here=True)
+    assert off(diagnose("t", silent)) == [
+        "health: nothing answers at http://127.0.0.1:9090/readyz, though the job is a process of this machine"
+    ]
+    assert diagnose("t", silent).exit_code == 1
+    assert off(diagnose("t", replace(silent, is_here=False))) == []
+
+
+def test_sources_that_are_not_seen_from_here_are_not_called_well() -> None:
+    diagnosis = diagnose("t", replace(WELL, sources=[], unseen="hdfs://nn/tocsin"))
+    assert off(diagnosis) == [
+        "source: which ones cannot be read is not seen from here: hdfs://nn/tocsin is not a folder of this machine"
+    ]
+    assert (diagnosis.exit_code, diagnosis.summary()) == (0, "t: what is seen from here is well, but not all is seen")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,6 +26,22 @@ def config(tmp_path: Path) -> Path:
     path = tmp_path / "tocsin.yml"
     path.write_text(CONFIG)
     return path
+
+
+@contextmanager
+def denied(folder: Path) -> Iterator[None]:
+    """Make a folder one that this process may not enter: as another user where it is root."""
+    folder.chmod(0)
+    for above in folder.parents[:3] if os.geteuid() == 0 else ():
+        above.chmod(0o755)
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+        folder.chmod(0o700)
 
 
 def test_a_store_is_neither_created_nor_brought_up_to_date(config: Path) -> None:
@@ -78,3 +97,22 @@ def test_what_does_not_run_ends_with_exit_code_3(config: Path) -> None:
     result = CliRunner().invoke(application, ["doctor", "-c", str(config)])
     assert (result.exit_code, "DOWN" in result.output) == (3, True)
     assert "tocsin config check" in result.output
+
+
+@pytest.mark.parametrize("command", ["doctor", "prove"])
+def test_a_user_who_may_not_enter_the_folder_of_the_store_gets_a_sentence(config: Path, command: str) -> None:
+    folder = config.parent / "private"
+    folder.mkdir()
+    config.write_text(CONFIG.replace("state.db", "private/state.db"))
+    Store.open(load(config).store).close()
+    with denied(folder):
+        result = CliRunner().invoke(application, [command, "-c", str(config)])
+    assert (result.exit_code, result.exception is None or isinstance(result.exception, SystemExit)) == (3, True)
+    assert "Permission denied; ask as the user of the run" in result.output
+
+
+def test_a_store_without_a_checkpoint_beside_it_does_not_see_its_sources(config: Path) -> None:
+    settings = load(config)
+    Store.open(settings.store).close()
+    facts = gather(settings)
+    assert (facts.unseen, facts.is_here, facts.ready_url) == (str(settings.checkpoint), False, "")

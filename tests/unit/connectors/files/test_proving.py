@@ -55,3 +55,25 @@ def test_a_log_that_cannot_be_written_to_is_named(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(SourceDenied, match=r"server.log: Permission denied.*name another --source"):
         put_line([str(log)], "one")
+
+
+def test_whoever_puts_it_the_run_can_read_it(tmp_path: Path) -> None:
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.chown(tmp_path, 65534, 65533)
+    earlier = os.umask(0o077)
+    try:
+        own = put_line([str(tmp_path)], "one")
+    finally:
+        os.umask(earlier)
+    status, folder = own.stat(), tmp_path.stat()
+    assert status.st_mode & 0o777 == 0o644
+    assert (status.st_uid, status.st_gid) == (folder.st_uid, folder.st_gid if is_root else status.st_gid)
+
+
+def test_the_rights_of_a_log_stay_as_they_are(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text("a\n")
+    log.chmod(0o600)
+    put_line([str(log)], "one")
+    assert log.stat().st_mode & 0o777 == 0o600

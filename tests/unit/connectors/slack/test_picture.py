@@ -84,6 +84,21 @@ def test_a_missing_scope_switches_pictures_off_and_nothing_else(scene: Scene, se
     assert receiver.missing_rights() == ["the app has no scope files:write: there are no pictures in the threads"]
 
 
+def test_an_open_incident_gets_its_picture_after_a_restart_with_the_missing_scope(
+    scene: Scene, server: SlackStandIn, store: Store
+) -> None:
+    server.granted.remove("files:write")
+    told(scene)
+    server.granted.append("files:write")
+    scene.put(revision=2, count=40)
+    scene.at(340)
+    assert (server.count(TICKET), server.files) == (1, []), "not with each edit"
+    again = scene_of(server, store)
+    again.put(revision=3, count=50)
+    again.at(700)
+    assert (server.count(TICKET), len(server.files)) == (2, 1)
+
+
 @pytest.mark.parametrize("call", [TICKET, "upload", SHARE])
 @pytest.mark.parametrize("behaviour", ["status:500", "page:403", "refuse", "ratelimited:60"])
 def test_a_failed_upload_is_tried_again_with_the_next_notification_and_repeats_no_message(
