@@ -175,9 +175,10 @@ class ClusterAsker:
         inventory = replace(inventory, members={**inventory.members, **members(client, fresh, addresses)})
         elapsed_s = max(0.0, self.clock() - self._lags_at_s) if self._lags_at_s > float("-inf") else 0.0
         offsets, reached = self._offsets(inventory, topics) if asks_lags else ({}, {})
+        present = _present(offsets, inventory, topics)
         lags = {
             group: lag_of_topics(group, of_group, reached, inventory.groups[group], inventory.lags.get(group), elapsed_s)
-            for group, of_group in offsets.items()
+            for group, of_group in present.items()
         }
         inventory = replace(inventory, lags={**inventory.lags, **lags})
         lines = [*lines_of(before, inventory, whole), *map(gone_line, gone), *map(gone_group, left)]
@@ -263,6 +264,19 @@ def _with_groups(
     present = {name: row for name, row in before.members.items() if name in groups}
     lags = {name: rows for name, rows in before.lags.items() if name in groups}
     return replace(inventory, groups=groups, members=present, lags=lags), left
+
+
+def _present(
+    offsets: Mapping[str, TopicOffsets], inventory: ClusterInventory, topics: Sequence[Mapping[str, Any]]
+) -> Mapping[str, TopicOffsets]:
+    """Return the offsets, by group, of those partitions that there are: a group keeps offsets of topics that were deleted."""
+    counts = {topic["name"]: len(topic["partitions"]) for topic in topics if not topic["error_code"]}
+    return {
+        group: {
+            at: offset for at, offset in of_group.items() if at[0] in inventory.topics and at[1] < counts.get(at[0], at[1] + 1)
+        }
+        for group, of_group in offsets.items()
+    }
 
 
 def _changed_groups(inventory: ClusterInventory, before: ClusterInventory | None) -> list[str]:

@@ -31,6 +31,7 @@ _STATES = "GROUP                          STATE"
 _MEMBERS = "GROUP                          COORDINATOR (ID)               ASSIGNMENT-STRATEGY  STATE           #MEMBERS"
 FALLEN = 0.8  # of its peak: a lag that is smaller has fallen
 _RISING = re.compile(r"From: (\d+)\tSince: (\d+)\tPeak: (\d+)$")
+_LAG = re.compile(r"\tLag: (\d+)\t")
 LAG_ROWS = 1000  # in one table: the parser reads 256 KiB of one
 _LAGS = "GROUP                          TOPIC                          PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG"
 
@@ -187,19 +188,27 @@ def lag_of_topics(
     elapsed_s: float = 0.0,
 ) -> Mapping[str, str]:
     """Return a row for each topic that a group has committed offsets of, by topic: its lag in all and in the worst partition,
-    and since when it has not fallen by a fifth. Topics of which no end is known are left out.
+    and since when it has not fallen by a fifth. Where an end is unknown, the lag of the others is the least that it can be: it
+    may have risen, but not fallen, so a row that would say so is as before; without one, a topic of which no end is known is
+    left out.
 
     Args:
         before: the rows of `elapsed_s` ago.
     """
     lags: dict[str, list[tuple[int, int]]] = {}
     for at, offset in sorted(committed.items()):
-        if at in ends:
-            lags.setdefault(at[0], []).append((max(0, ends[at] - offset), offset))
+        lags.setdefault(at[0], []).extend([(max(0, ends[at] - offset), offset)] if at in ends else [])
+    unknown = {topic for topic, partition in committed if (topic, partition) not in ends}
     rows = {}
     for topic, partitions in lags.items():
+        lag = sum(of_partition for of_partition, _ in partitions)
+        row_before = _LAG.search((before or {}).get(topic, "")) if topic in unknown else None
+        if row_before is not None and lag <= int(row_before[1]):
+            rows[topic] = row_before.string
+            continue
+        if not partitions:
+            continue
         of_partitions, offsets = zip(*partitions, strict=True)
-        lag = sum(of_partitions)
         numbers = f"Partitions: {len(partitions)}\tLag: {lag}\tLargestLag: {max(of_partitions)}\tCommitted: {sum(offsets)}"
         rising = _rising(lag, (before or {}).get(topic, ""), elapsed_s)
         rows[topic] = f"Group: {group}\tTopic: {topic}\t{numbers}\tState: {state or '-'}\t{rising}"

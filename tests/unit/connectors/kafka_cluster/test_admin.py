@@ -10,7 +10,13 @@ from typing import Any, NamedTuple
 
 import pytest
 from kafka import TopicPartition
-from kafka.errors import CoordinatorLoadInProgressError, SaslAuthenticationFailedError, TopicAuthorizationFailedError
+from kafka.errors import (
+    CoordinatorLoadInProgressError,
+    KafkaTimeoutError,
+    SaslAuthenticationFailedError,
+    TopicAuthorizationFailedError,
+    UnknownTopicOrPartitionError,
+)
 
 from connectors.kafka_cluster import admin, look
 from connectors.kafka_cluster.admin import ClusterAsker, KafkaEndpoint
@@ -32,6 +38,7 @@ class Client:
         self.groups: dict[int, list[dict[str, str]]] = {1: [{"group_id": "g", "group_state": "Stable"}]}
         self.rights, self.closed = ALL_RIGHTS, False
         self.committed: dict[TopicPartition, Offset] = {}
+        self.end, self.without_end = 10, set[TopicPartition]()
 
     def _asked(self, request: str) -> None:
         self.requests[request] += 1
@@ -74,7 +81,9 @@ class Client:
 
     def list_partition_offsets(self, places: dict[Any, Any]) -> dict[Any, Any]:
         self._asked("ends")
-        return {place: Offset(10) for place in places}
+        if not self.without_end.isdisjoint(places):
+            raise UnknownTopicOrPartitionError
+        return {place: Offset(self.end) for place in places}
 
     def describe_configs(self, resources: list[Any], **_: Any) -> dict[str, Any]:
         self._asked("configs")
@@ -182,6 +191,31 @@ def test_lags_of_groups_that_cannot_be_asked_cost_nobody_elses() -> None:
     _, lines = asker_of(client).ask(None, whole=True)
     assert client.requests["offsets"] == 5  # all, one half after the other, each
     assert not any("LAG" in line for line in lines)
+
+
+def test_a_lag_does_not_fall_because_leaders_are_away_or_ends_cannot_be_asked() -> None:
+    client = Client(topic("orders", 1, 1), topic("paid", 1))
+    client.committed = {TopicPartition(*place): Offset(4) for place in (("orders", 0), ("orders", 1), ("paid", 0))}
+    now = [1000.0]
+    asker = asker_of(client)
+    asker.clock = lambda: now[0]
+    first, _ = asker.ask(None, whole=True)
+    now[0] += 300
+    client.topics = [topic("orders", 1, -1), topic("paid", 1)]
+    client.failing["ends"] = KafkaTimeoutError()
+    without, lines = asker.ask(first, whole=False)
+    assert (without.lags, lags_in(lines)) == (first.lags, {})
+    now[0] += 300
+    del client.failing["ends"]
+    client.without_end, client.end = {TopicPartition("orders", 0)}, 20
+    client.topics = [topic("orders", 1, 1), topic("paid", 1)]
+    after, lines = asker.ask(without, whole=False)
+    assert after.lags["g"]["orders"].endswith(
+        "Lag: 16\tLargestLag: 16\tCommitted: 4\tState: Stable\tFrom: 12\tSince: 300\tPeak: 16"
+    )
+    assert after.lags["g"]["paid"].endswith(
+        "Lag: 16\tLargestLag: 16\tCommitted: 4\tState: Stable\tFrom: 6\tSince: 300\tPeak: 16"
+    )
 
 
 def test_rights_that_are_missing_are_named_with_the_command_that_grants_them() -> None:

@@ -200,6 +200,17 @@ def test_a_lag_rises_since_it_last_fell_by_a_fifth() -> None:
     ]
 
 
+def test_partitions_whose_end_is_unknown_let_no_lag_fall() -> None:
+    offsets = {("t", 0): 0, ("t", 1): 0}
+    before = dict(lag_of_topics("g", offsets, {("t", 0): 10, ("t", 1): 100}, "Stable", elapsed_s=300.0))
+    for ends in ({("t", 0): 20}, {}):
+        assert lag_of_topics("g", offsets, ends, "Stable", before, 300.0) == before
+    grown = lag_of_topics("g", offsets, {("t", 1): 150}, "Stable", before, 300.0)
+    assert grown["t"].endswith("Lag: 150\tLargestLag: 150\tCommitted: 0\tState: Stable\tFrom: 110\tSince: 300\tPeak: 150")
+    fallen = lag_of_topics("g", {("t", 0): 0}, {("t", 0): 20}, "Stable", before, 300.0)  # the group has left one of them
+    assert fallen["t"].endswith("From: 20\tSince: 0\tPeak: 20")
+
+
 def test_a_broker_that_is_not_listed_is_absent_while_it_has_partitions_and_then_removed() -> None:
     one = broker_rows({"brokers": BROKERS["brokers"][1:]})
     absent = with_absent(one, [topic("a", 1, replicas=(1, 2, 3))], INVENTORY.brokers)
