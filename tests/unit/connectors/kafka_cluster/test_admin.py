@@ -38,6 +38,7 @@ class Client:
         self.groups: dict[int, list[dict[str, str]]] = {1: [{"group_id": "g", "group_state": "Stable"}]}
         self.rights, self.closed = ALL_RIGHTS, False
         self.committed: dict[TopicPartition, Offset] = {}
+        self.brokers: list[dict[str, Any]] = BROKERS["brokers"]
         self.end, self.without_end = 10, set[TopicPartition]()
 
     def _asked(self, request: str) -> None:
@@ -47,7 +48,7 @@ class Client:
 
     def describe_cluster(self) -> dict[str, Any]:
         self._asked("cluster")
-        return {"cluster_id": "xyz", **BROKERS, "authorized_operations": self.rights}
+        return {"cluster_id": "xyz", "brokers": self.brokers, "authorized_operations": self.rights}
 
     def describe_topics(self, names: list[str] | None = None) -> list[dict[str, Any]]:
         self._asked("topics")
@@ -129,6 +130,73 @@ def test_a_topic_that_is_missing_and_not_unknown_is_as_it_was(monkeypatch: pytes
     client.topics[1] = topic("b", 1, error_code=29)
     after, lines = asker.ask(before, whole=False)
     assert (after.topics, lines) == (before.topics, ["Cluster ID: xyz"])
+
+
+BEFORE_4_0 = [{name: broker[name] for name in broker if name != "is_fenced"} for broker in BROKERS["brokers"]]
+
+
+def states_in(lines: Sequence[str]) -> list[str]:
+    """Return the states of brokers that `lines` tell."""
+    return [line.split()[-2] for line in lines if line.startswith("ID  ")]
+
+
+@pytest.mark.parametrize(
+    ("names", "rights", "told"),
+    [
+        (["__consumer_offsets"], ALL_RIGHTS, [[], ["removed"]]),
+        (["orders"], ALL_RIGHTS, [[], []]),  # there are groups, but the user does not see the topic of their offsets
+        (["__consumer_offsets"], ["DESCRIBE"], [[], []]),
+    ],
+)
+def test_a_broker_before_4_0_is_removed_if_nothing_that_it_may_have_is_hidden(
+    names: list[str], rights: list[str], told: list[list[str]]
+) -> None:
+    client = Client(*(topic(name, 1, replicas=(1,)) for name in names))
+    client.brokers, client.groups[2], client.rights = BEFORE_4_0, [], rights
+    asker = asker_of(client)
+    inventory, _ = asker.ask(None, whole=True)
+    client.brokers = BEFORE_4_0[1:]
+    states = []
+    for _ in range(2):
+        inventory, lines = asker.ask(inventory, whole=False)
+        states.append(states_in(lines))
+    assert states == told
+
+
+def test_a_broker_whose_topics_cannot_be_described_now_is_absent_and_not_removed() -> None:
+    client = Client(topic("__consumer_offsets", 1, replicas=(1,)), topic("paid", 2, replicas=(2,)))
+    client.brokers, client.groups[2] = BEFORE_4_0, []
+    asker = asker_of(client)
+    inventory, _ = asker.ask(None, whole=True)
+    client.brokers = BEFORE_4_0[1:]
+    client.topics[1] = topic("paid", 2, error_code=29)
+    inventory, lines = asker.ask(inventory, whole=False)
+    assert states_in(lines) == ["absent"]
+
+
+def test_topics_that_are_missing_altogether_are_gone_when_they_are_so_twice() -> None:
+    client = Client(topic("a", 1))
+    asker = asker_of(client)
+    before, _ = asker.ask(None, whole=True)
+    client.topics = []
+    with pytest.raises(SourceAway, match="list no topic any more"):
+        asker.ask(before, whole=False)
+    asker._client = client
+    after, lines = asker.ask(before, whole=False)
+    assert (after.topics, lines[1:]) == (
+        {},
+        ["Error while executing topic command : Topic 'a' does not exist as expected"],
+    )
+
+
+def test_groups_are_not_gone_while_nobody_leads_the_topic_of_their_offsets() -> None:
+    client = Client(topic("__consumer_offsets", 1))
+    asker = asker_of(client)
+    before, _ = asker.ask(None, whole=True)
+    client.topics, client.groups[1] = [topic("__consumer_offsets", -1)], []
+    after, lines = asker.ask(before, whole=False)
+    assert after.groups == before.groups
+    assert not any("does not exist" in line for line in lines)
 
 
 def test_groups_of_a_coordinator_that_starts_are_as_they_were() -> None:
