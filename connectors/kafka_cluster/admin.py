@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -52,6 +52,7 @@ from connectors.kafka_cluster.printing import (
     settings_of,
     topic_rows,
     with_absent,
+    with_unlisted,
 )
 from connectors.kafka_cluster.surveying import survey
 from engine.errors import SourceAway, SourceDenied, SourceError
@@ -110,6 +111,7 @@ class ClusterAsker:
     missing_rights: tuple[str, ...] = ()
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
     _client: Any = field(default=None, repr=False)
+    _is_emptied: bool = field(default=False, repr=False)  # the last round listed no topic, and the one before did
     _lags_at_s: float = field(default=float("-inf"), repr=False)  # when lags were last asked for
 
     @property
@@ -155,11 +157,12 @@ class ClusterAsker:
         client = self._client
         cluster, topics = client.describe_cluster(), client.describe_topics()
         self.missing_rights = tuple(_missing(cluster, topics))
+        self._check_not_emptied(topics, before)
         live = {broker["broker_id"]: broker for broker in cluster["brokers"] if not broker.get("is_fenced")}
         listed, complete = coordinators(client, list(live))
         inventory = ClusterInventory(
             str(cluster["cluster_id"]),
-            with_absent(broker_rows(cluster), topics, {} if before is None else before.brokers),
+            broker_rows(cluster),
             self._quorum(),
             topic_rows(topics),
             features=self._features() if whole or before is None else before.features,
@@ -167,6 +170,9 @@ class ClusterAsker:
         gone, unsure = self._gone(gone_topics(before, inventory))
         if before is not None and unsure:
             inventory = replace(inventory, topics={**inventory.topics, **{name: before.topics[name] for name in unsure}})
+        inventory = _with_brokers_away(inventory, before, not self.missing_rights and _sees_all(cluster, topics, listed))
+        just_missing = before is not None and not set(inventory.unlisted) <= set(before.unlisted)
+        complete = complete and not just_missing and all(p["leader_id"] >= 0 for p in _places_of_groups(topics))
         inventory = replace(inventory, settings=self._settings(inventory, before, whole))
         inventory, left = _with_groups(inventory, before, {name: group.state for name, group in listed.items()}, complete)
         asks_lags = whole or self.clock() - self._lags_at_s >= LAGS_EVERY_S
@@ -175,9 +181,10 @@ class ClusterAsker:
         inventory = replace(inventory, members={**inventory.members, **members(client, fresh, addresses)})
         elapsed_s = max(0.0, self.clock() - self._lags_at_s) if self._lags_at_s > float("-inf") else 0.0
         offsets, reached = self._offsets(inventory, topics) if asks_lags else ({}, {})
+        present = _present(offsets, inventory, topics)
         lags = {
             group: lag_of_topics(group, of_group, reached, inventory.groups[group], inventory.lags.get(group), elapsed_s)
-            for group, of_group in offsets.items()
+            for group, of_group in present.items()
         }
         inventory = replace(inventory, lags={**inventory.lags, **lags})
         lines = [*lines_of(before, inventory, whole), *map(gone_line, gone), *map(gone_group, left)]
@@ -188,6 +195,13 @@ class ClusterAsker:
             lines += [line for id_ in live for line in self._log_dirs(id_)]
             lines += lag_table([row for group, places in offsets.items() for row in lag_rows(group, places, reached)])
         return inventory, lines
+
+    def _check_not_emptied(self, topics: Sequence[Mapping[str, Any]], before: ClusterInventory | None) -> None:
+        """Raise SourceAway in the first round in which topics are missing altogether: a broker that has just started may know
+        none."""
+        was_emptied, self._is_emptied = self._is_emptied, not topics and before is not None and bool(before.topics)
+        if self._is_emptied and not was_emptied:
+            raise SourceAway(self.resource, f"the brokers of {self.resource} list no topic any more; they are asked again")
 
     def _quorum(self) -> str:
         try:
@@ -263,6 +277,38 @@ def _with_groups(
     present = {name: row for name, row in before.members.items() if name in groups}
     lags = {name: rows for name, rows in before.lags.items() if name in groups}
     return replace(inventory, groups=groups, members=present, lags=lags), left
+
+
+def _with_brokers_away(inventory: ClusterInventory, before: ClusterInventory | None, is_sure: bool) -> ClusterInventory:
+    """Return the inventory with the brokers that are not listed: absent ones, and those of the round before."""
+    rows_before = {} if before is None else before.brokers
+    inventory = replace(inventory, brokers=with_absent(inventory.brokers, inventory.topics, rows_before))
+    return inventory if before is None else with_unlisted(inventory, before, is_sure)
+
+
+def _sees_all(cluster: Mapping[str, Any], topics: Sequence[Mapping[str, Any]], groups: Collection[str]) -> bool:
+    """Return whether a broker that is neither listed nor assigned partitions is removed: brokers since 4.0 list all; earlier
+    ones do not tell of topics that the user may not see, such as that of the groups, which is there when there are groups."""
+    lists_all = all("is_fenced" in broker for broker in cluster["brokers"])
+    return lists_all or not groups or any(_places_of_groups(topics))
+
+
+def _places_of_groups(topics: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Yield the partitions that coordinators of groups lead."""
+    yield from (partition for topic in topics if topic["name"] == "__consumer_offsets" for partition in topic["partitions"])
+
+
+def _present(
+    offsets: Mapping[str, TopicOffsets], inventory: ClusterInventory, topics: Sequence[Mapping[str, Any]]
+) -> Mapping[str, TopicOffsets]:
+    """Return the offsets, by group, of those partitions that there are: a group keeps offsets of topics that were deleted."""
+    counts = {topic["name"]: len(topic["partitions"]) for topic in topics if not topic["error_code"]}
+    return {
+        group: {
+            at: offset for at, offset in of_group.items() if at[0] in inventory.topics and at[1] < counts.get(at[0], at[1] + 1)
+        }
+        for group, of_group in offsets.items()
+    }
 
 
 def _changed_groups(inventory: ClusterInventory, before: ClusterInventory | None) -> list[str]:

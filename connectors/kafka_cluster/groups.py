@@ -7,8 +7,10 @@ ListOffsets (each leader)             the ends of the partitions that they have 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from math import inf
 from typing import Any, TypeVar
 
 from kafka import TopicPartition
@@ -19,7 +21,9 @@ from msgspec import Struct
 from connectors.kafka_cluster.printing import TopicOffsets, member_row
 
 AT_ONCE = 500  # groups, or resources, in one request
+PATIENCE_S = 15.0  # with requests for ends, if some fail
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -70,12 +74,14 @@ def committed(client: Any, groups: Sequence[str]) -> Mapping[str, TopicOffsets]:
 
 
 def ends(client: Any, places: Sequence[tuple[str, int]]) -> TopicOffsets:
-    """Return the ends of partitions, which must have a leader; nothing when they cannot be asked now."""
-    partitions = {TopicPartition(*place): OffsetSpec.LATEST for place in places}
-    try:
-        answer = client.list_partition_offsets(partitions) if partitions else {}
-    except KafkaError:  # a leader has just changed, or a topic is gone
-        return {}
+    """Return the ends of partitions, which must have a leader; those that cannot be asked now have none."""
+
+    def ask(partitions: list[TopicPartition]) -> Mapping[TopicPartition, Any]:
+        answer: Mapping[TopicPartition, Any] = client.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
+        return answer
+
+    partitions = [TopicPartition(*place) for place in places]
+    answer = _by_halves(ask, partitions, time.monotonic() + PATIENCE_S) if partitions else {}
     return {(place.topic, place.partition): end.offset for place, end in answer.items()}
 
 
@@ -84,12 +90,15 @@ def _pages(names: Sequence[str]) -> Iterator[list[str]]:
         yield list(names[at : at + AT_ONCE])
 
 
-def _by_halves(ask: Callable[[list[str]], Mapping[str, T]], names: list[str]) -> Mapping[str, T]:
-    """Return the answers about `names`. One name may fail all of a request, so it is asked again in halves."""
+def _by_halves(ask: Callable[[list[K]], Mapping[K, T]], names: list[K], until_s: float = inf) -> Mapping[K, T]:
+    """Return the answers about `names`. One name may fail all of a request, so it is asked again in halves: none after
+    `until_s`, of the monotonic clock, because a leader that does not answer costs each of them a timeout."""
+    if time.monotonic() >= until_s:
+        return {}
     try:
         return ask(names)
     except KafkaError:
-        if len(names) < 2:  # its coordinator starts, or it is gone
+        if len(names) < 2:  # its coordinator starts, its leader has just changed, or it is gone
             return {}
         half = len(names) // 2
-        return {**_by_halves(ask, names[:half]), **_by_halves(ask, names[half:])}
+        return {**_by_halves(ask, names[:half], until_s), **_by_halves(ask, names[half:], until_s)}

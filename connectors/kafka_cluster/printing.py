@@ -20,6 +20,7 @@ from typing import Any
 from uuid import UUID
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 Answer = Mapping[str, Any]  # of kafka-python's admin client
 Rows = tuple[str, ...]
@@ -31,6 +32,8 @@ _STATES = "GROUP                          STATE"
 _MEMBERS = "GROUP                          COORDINATOR (ID)               ASSIGNMENT-STRATEGY  STATE           #MEMBERS"
 FALLEN = 0.8  # of its peak: a lag that is smaller has fallen
 _RISING = re.compile(r"From: (\d+)\tSince: (\d+)\tPeak: (\d+)$")
+_REPLICAS = re.compile(r"\tReplicas: ([\d,]+)\t")
+_LAG = re.compile(r"\tLag: (\d+)\t")
 LAG_ROWS = 1000  # in one table: the parser reads 256 KiB of one
 _LAGS = "GROUP                          TOPIC                          PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG"
 
@@ -40,6 +43,7 @@ class ClusterInventory(Struct, frozen=True):
 
     Attributes:
         brokers: the row of each broker, by id.
+        unlisted: the brokers that are listed no more, and not yet sure to be removed; their rows are of an earlier round.
         quorum: the leader, voters and observers of the controllers; empty without KRaft, or the right to see them.
         topics: the rows of each topic: the summary without its settings, then a row a partition.
         settings: what is set for each topic itself, as the summary prints it; known of the topics that were asked about.
@@ -58,6 +62,7 @@ class ClusterInventory(Struct, frozen=True):
     members: Mapping[str, str] = {}
     lags: Mapping[str, Mapping[str, str]] = {}
     features: Mapping[str, str] = {}
+    unlisted: tuple[str, ...] = ()
 
 
 def broker_rows(cluster: Answer) -> Mapping[str, str]:
@@ -66,17 +71,27 @@ def broker_rows(cluster: Answer) -> Mapping[str, str]:
     return {str(broker["broker_id"]): _endpoint(broker) for broker in brokers}
 
 
-def with_absent(brokers: Mapping[str, str], topics: Sequence[Answer], before: Mapping[str, str]) -> Mapping[str, str]:
+def with_absent(brokers: Mapping[str, str], topics: Mapping[str, Rows], before: Mapping[str, str]) -> Mapping[str, str]:
     """Return the rows of brokers with those that are not listed although partitions are assigned to them: brokers before 4.0 do
     not list one that is away.
 
     Args:
+        topics: the rows of all topics.
         before: the rows of the round before.
     """
-    assigned = {str(id_) for topic in topics for partition in topic["partitions"] for id_ in partition["replica_nodes"]}
+    lists = (match[1] for rows in topics.values() for row in rows[1:] if (match := _REPLICAS.search(row)))
+    assigned = {id_ for ids in set(lists) for id_ in ids.split(",")}
     unknown = _endpoint({"broker_id": "?", "host": "-", "port": 0, "is_fenced": True})
     absent = {id_: before.get(id_, unknown.replace("?", id_, 1)) for id_ in assigned - brokers.keys()}
     return {**brokers, **{id_: _with_state(row, "absent") for id_, row in sorted(absent.items())}}
+
+
+def with_unlisted(after: ClusterInventory, before: ClusterInventory, is_sure: bool) -> ClusterInventory:
+    """Return the inventory with the brokers of `before` that are missing in it, unless they were missing in `before` already
+    and the answers are sure to be about all brokers and partitions."""
+    missing = sorted(before.brokers.keys() - after.brokers.keys())
+    unlisted = tuple(id_ for id_ in missing if not (is_sure and id_ in before.unlisted))
+    return replace(after, brokers={**after.brokers, **{id_: before.brokers[id_] for id_ in unlisted}}, unlisted=unlisted)
 
 
 def topic_rows(topics: Sequence[Answer]) -> Mapping[str, Rows]:
@@ -111,7 +126,8 @@ def lines_of(before: ClusterInventory | None, after: ClusterInventory, whole: bo
     cluster, and is always there."""
     old = before if before is not None and not whole else ClusterInventory("")
     lines = [f"Cluster ID: {after.cluster_id}"]
-    lines += _each(_ENDPOINTS, [row for id_, row in after.brokers.items() if old.brokers.get(id_) != row])
+    listed = {id_: row for id_, row in after.brokers.items() if id_ not in after.unlisted}
+    lines += _each(_ENDPOINTS, [row for id_, row in listed.items() if old.brokers.get(id_) != row])
     removed = [_with_state(row, "removed") for id_, row in (before or old).brokers.items() if id_ not in after.brokers]
     lines += _each(_ENDPOINTS, removed)
     lines += [row for name, row in after.features.items() if old.features.get(name) != row]
@@ -187,19 +203,27 @@ def lag_of_topics(
     elapsed_s: float = 0.0,
 ) -> Mapping[str, str]:
     """Return a row for each topic that a group has committed offsets of, by topic: its lag in all and in the worst partition,
-    and since when it has not fallen by a fifth. Topics of which no end is known are left out.
+    and since when it has not fallen by a fifth. Where an end is unknown, the lag of the others is the least that it can be: it
+    may have risen, but not fallen, so a row that would say so is as before; without one, a topic of which no end is known is
+    left out.
 
     Args:
         before: the rows of `elapsed_s` ago.
     """
     lags: dict[str, list[tuple[int, int]]] = {}
     for at, offset in sorted(committed.items()):
-        if at in ends:
-            lags.setdefault(at[0], []).append((max(0, ends[at] - offset), offset))
+        lags.setdefault(at[0], []).extend([(max(0, ends[at] - offset), offset)] if at in ends else [])
+    unknown = {topic for topic, partition in committed if (topic, partition) not in ends}
     rows = {}
     for topic, partitions in lags.items():
+        lag = sum(of_partition for of_partition, _ in partitions)
+        row_before = _LAG.search((before or {}).get(topic, "")) if topic in unknown else None
+        if row_before is not None and lag <= int(row_before[1]):
+            rows[topic] = row_before.string
+            continue
+        if not partitions:
+            continue
         of_partitions, offsets = zip(*partitions, strict=True)
-        lag = sum(of_partitions)
         numbers = f"Partitions: {len(partitions)}\tLag: {lag}\tLargestLag: {max(of_partitions)}\tCommitted: {sum(offsets)}"
         rising = _rising(lag, (before or {}).get(topic, ""), elapsed_s)
         rows[topic] = f"Group: {group}\tTopic: {topic}\t{numbers}\tState: {state or '-'}\t{rising}"

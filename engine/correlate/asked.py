@@ -92,23 +92,50 @@ def thing_of(values: Mapping[str, str | None]) -> str:
 
 def is_about(thing: str, entity: Mapping[str, str], named: Mapping[str, Sequence[str]]) -> bool:
     """Return whether an answer about `thing` concerns an alert: every label of the thing is one of its entity, or a value that
-    its lines named.
+    its lines named. If they named several values of several labels, nobody knows which belong together, unless a line names
+    both as one (see _whole).
 
     Args:
-        named: the values that the lines of the alert captured, by name; MAX_VALUES of them stand for any.
+        named: the values that the lines of the alert captured, by name, at most MAX_VALUES of each.
     """
-    labels = [part.partition("=")[::2] for part in thing.split(_BETWEEN)] if thing else []
-    return all(not value or entity.get(label) == value or _is_named(value, named.get(label, ())) for label, value in labels)
+    labels = _labels_of(thing)
+    whole, parts = _whole(labels, named)
+    exact = {**{label: value for label, value in labels.items() if label not in parts}, **whole}
+    others = {label: value for label, value in exact.items() if entity.get(label) != value}
+    ambiguous = [label for label in others if len(named.get(label, ())) > 1]
+    return len(ambiguous) <= 1 and all(value in named.get(label, ()) for label, value in others.items())
 
 
-def _is_named(value: str, values: Sequence[str]) -> bool:
-    return value in values or len(values) >= MAX_VALUES
+def may_be_about(thing: str, entity: Mapping[str, str], named: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether an answer about `thing` may concern an alert (see is_about): MAX_VALUES values that its lines named may be
+    more, and values of several labels may belong together."""
+    labels = _labels_of(thing)
+    return all(
+        entity.get(label) == value or value in named.get(label, ()) or len(named.get(label, ())) >= MAX_VALUES
+        for label, value in {**labels, **_whole(labels, named)[0]}.items()
+    )
+
+
+def _labels_of(thing: str) -> Mapping[str, str]:
+    """Return the labels of a thing that have a value."""
+    labels = dict(part.partition("=")[::2] for part in thing.split(_BETWEEN)) if thing else {}
+    return {label: value for label, value in labels.items() if value}
+
+
+def _whole(labels: Mapping[str, str], named: Mapping[str, Sequence[str]]) -> tuple[Mapping[str, str], Sequence[str]]:
+    """Return the partition that `labels` name by topic and number, as lines name it, and these two labels; empty without one,
+    or if no line does so. Its capture of type `tp`, x, comes with x_topic and x_partition."""
+    for label, topic in labels.items():
+        name = label.removesuffix("_topic")
+        if name != label and name in named and f"{name}_partition" in labels:
+            return {name: f"{topic}-{labels[f'{name}_partition']}"}, (label, f"{name}_partition")
+    return {}, ()
 
 
 def words_of(words: Iterable[StateWord]) -> ClusterWords:
     """Return what the words about one entity mean together."""
     by_thing: dict[str, list[StateWord]] = {}
-    in_order = sorted(words, key=lambda word: (word.at, word.is_bad))
+    in_order = sorted(words, key=lambda word: (word.at, word.is_bad, not word.verifies))
     for word in in_order:
         by_thing.setdefault(word.thing, []).append(word)
     single = sorted((each for of_thing in by_thing.values() for each in _of_thing(of_thing)), key=lambda each: each.begin)

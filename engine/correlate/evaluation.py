@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from engine.correlate.aggregate import Occurrence, total
 from engine.correlate.alerts import alert_of
-from engine.correlate.asked import ClusterWords, StateWord, is_about, words_of
+from engine.correlate.asked import ClusterWords, StateWord, is_about, may_be_about, words_of
 from engine.correlate.entities import Entity
 from engine.correlate.entity_limit import GroupKey, aggregated, is_of_others, rule_of_others
 from engine.correlate.entries import Entry, EntryKind, Part, entries, newest, placed
@@ -124,7 +124,8 @@ class Evaluation:
 
     def _signs(self, entity: Entity, counted: Sequence[Part], facts: Facts) -> tuple[list[Signal], ClusterWords]:
         """Return the signals of an end in order of time, and what the cluster says, from sources that may speak for the entity
-        or print its counted matches. An answer counts if it is about the entity, or about what the counted lines named."""
+        or print its counted matches. An answer counts if it is about the entity, or what the counted lines named; one that
+        only may be about them can put an end off, and not bring one about."""
         clear, asked = self._rule.clear, self._table.asked
         keys = [key for key in self._table.keys(entity) if key.dated and key.rule_id in clear.signs]
         keys = [key for key in keys if key.rule_id in asked or (key.rule_id in clear.rules and not key.value)]
@@ -135,11 +136,11 @@ class Evaluation:
             is_answer = key.rule_id in asked
             if key.source_id not in own and not self._voices.may_speak(key.rule_id, key.source_id, entity, facts):
                 continue
-            if is_answer and not is_about(key.value, dict(entity), named):
+            if is_answer and not may_be_about(key.value, dict(entity), named):
                 continue
             parts = self._voices.vouched(self._table.parts(key, facts), key.source_id, facts)
             times = [at for part in parts for at in ((part.at,) if isinstance(part, Occurrence) else (part.first, part.last))]
-            ends = key.rule_id in clear.rules
+            ends = key.rule_id in clear.rules and (not is_answer or is_about(key.value, dict(entity), named))
             signals += [(at, key.rule_id) for at in times] if ends else []
             words += [StateWord(at, key.value, key.rule_id in clear.unless, ends) for at in times] if is_answer else []
         return sorted(signals), words_of(words)

@@ -20,13 +20,13 @@ from engine.correlate.statements import Statements
 from engine.correlate.tables import ValueCell
 from engine.model.incidents import Alert, AlertKey, Evidence, HeartbeatRun, Verdict
 from engine.model.matches import Match
-from engine.model.rules import Absence, Component, Rule
+from engine.model.rules import UNCOLLECTED, Absence, Component, Rule
 from engine.model.words import worded
 
 RHYTHM_BEFORE = timedelta(hours=1)
 MOST_RHYTHMS = 12  # members
 BROKER = "broker"
-SEEN_TO_RUN = "medium"  # the severity when only the log of a broker is missing
+SEEN_TO_RUN = "low"  # the severity when only the log of a broker is missing
 NEVER_HEARD = worded("declared, but nothing was ever read from it")
 NOT_COLLECTED = worded("the cluster has it, but nothing was ever read from it")
 TAKEN_OUT = worded("removed from the cluster")
@@ -219,8 +219,8 @@ class MemberSilence(KeyedState):
             entity = self._entity(each.name, facts)
             key: AlertKey = (facts.scope, self.rule_id, entity)
             labels = entity_labels(entity)
-            severity = SEEN_TO_RUN if each.is_there else self.rule.severity
-            yield each.name, Alert(key, "firing", severity, since, deadline, None, 1, True, labels, why=each.why)
+            alert = Alert(key, "firing", self.rule.severity, since, deadline, None, 1, True, labels, why=each.why)
+            yield each.name, _only_unread(alert) if each.is_there else alert
 
     def _removed_at(self, member: str, facts: Facts) -> datetime | None:
         return facts.bindings.stated.removed_at(member) if self._component.name == BROKER else None
@@ -256,6 +256,11 @@ def _expected(component: Component, facts: Facts) -> list[_ExpectedMember]:
         _ExpectedMember(name, NOT_COLLECTED, since, not is_away)
         for name, (since, is_away) in facts.bindings.stated.present().items()
     ]
+
+
+def _only_unread(alert: Alert) -> Alert:
+    """Return the alert on a member that works and whose log is not collected, which explains nothing."""
+    return replace(alert, severity=SEEN_TO_RUN, items=(UNCOLLECTED,), hearsay=True)
 
 
 def _while_member(alert: Alert, removed_at: datetime | None) -> Alert | None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from engine.dsl.drafts import Draft
 from engine.model.asked_items import counted_by
-from engine.model.rules import Component, Format, Item, Plan, Rule
+from engine.model.rules import ABSENCE_ITEMS, Component, Correlation, Format, Item, Plan, Rule
 
 # labels that formats, wrappers and configurations set; components and formats add their own
 LABELS = (
@@ -109,8 +109,13 @@ def outlines_of(plan: Plan) -> Mapping[str, Outline]:
     """Return the outlines of a plan's rules, by id; `captures` of a compiled correlation include those of its members."""
     return {
         **{signature.rule.id: _outline_of_rule(signature.rule, signature.items) for signature in plan.signatures},
-        **{c.rule.id: replace(_outline_of_rule(c.rule), members=counted_by(c), counts=True) for c in plan.correlations},
+        **{c.rule.id: _outline_of_correlation(c) for c in plan.correlations},
     }
+
+
+def _outline_of_correlation(correlation: Correlation) -> Outline:
+    items = ABSENCE_ITEMS if correlation.absence is not None else frozenset[str]()
+    return replace(_outline_of_rule(correlation.rule), members=counted_by(correlation), counts=True, items=items)
 
 
 def _outline_of_rule(rule: Rule, items: Iterable[Item] = ()) -> Outline:
@@ -122,7 +127,8 @@ def _outline_of_rule(rule: Rule, items: Iterable[Item] = ()) -> Outline:
 def _outline(draft: Draft) -> Outline:
     captures, labels = draft.detection.captures, draft.file.labels
     counts = draft.file.correlation is not None
-    items = frozenset(item.name for item in draft.detection.items)
+    is_absence = draft.file.correlation is not None and draft.file.correlation.type == "absence"
+    items = ABSENCE_ITEMS if is_absence else frozenset(item.name for item in draft.detection.items)
     return Outline(captures, entity_of(draft), labels, _rules_below(draft), members(draft), counts, items)
 
 

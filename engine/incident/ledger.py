@@ -19,7 +19,7 @@ from engine.model.incidents import (
     extent,
     interval_of,
 )
-from engine.model.pictures import ClusterPicture, FactKey, StatedFact, change_by, picture_of
+from engine.model.pictures import ClusterPicture, FactKey, StatedFact, change_by, picture_of, with_parts_gone
 
 
 class MemoryLedger:
@@ -120,7 +120,7 @@ class MemoryLedger:
         """Store what servers stated, in order of time; return those that differ from the fact before about the same thing."""
         changed = []
         self._pictures.clear()
-        for fact in sorted(stated, key=lambda fact: fact.at):
+        for fact in with_parts_gone(stated, self._newest_facts):
             of_thing = self._facts.setdefault(fact.scope, {}).setdefault(fact.key, {})
             at = max((at for at in of_thing if at <= fact.at), default=None)
             change = change_by(fact, None if at is None else of_thing[at])
@@ -130,6 +130,10 @@ class MemoryLedger:
                     del of_thing[change.removed.at]
                 changed += [fact] if change.is_news else []
         return changed
+
+    def _newest_facts(self, scope: str, kind: str) -> list[StatedFact]:
+        of_scope = self._facts.get(scope, {})
+        return [of_thing[max(of_thing)] for (of_kind, _), of_thing in of_scope.items() if of_kind == kind and of_thing]
 
     def picture(self, scope: str, until: datetime) -> ClusterPicture | None:
         """Return what was stated about `scope` until then; None when nothing was."""

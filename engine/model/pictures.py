@@ -5,9 +5,9 @@ A fact is one statement about one thing: a broker, a partition, a group. It hold
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import islice
+from itertools import chain, islice
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,6 +18,7 @@ from engine.model.records import NO_LABELS
 FactKey = tuple[str, str]  # kind, name
 FLEETING = "lag"  # changes all the time: of each hour only the last fact about a thing is kept
 CONFIRMED = ("cluster", "worker-version")  # stated in every round: one fact lasts as long as the rounds go on
+PARTS = {"topic": ("partition", "lag"), "group": ("lag",)}  # the kinds of facts about a part of a thing; both name it alike
 OF_STEPS = ("topic", "broker-setting")  # what the steps of a fix change
 ROUNDS_GO_ON = timedelta(minutes=10)
 STALE_AFTER = timedelta(hours=2)  # everything is stated once an hour while a cluster is asked
@@ -146,6 +147,10 @@ class ClusterPicture(Struct, frozen=True):
         """Return the picture as it was known at `until`, if nothing has changed between the two times."""
         return replace(self, at=until) if until < self.at else self
 
+    def confirmed_by(self, facts: Iterable[StatedFact]) -> ClusterPicture:
+        """Return the picture as of the last of `facts`, which change nothing else."""
+        return replace(self, at=max((_until(fact) for fact in facts), default=self.at))
+
     @property
     def present(self) -> tuple[str, ...]:
         """The ids of the brokers that are not away, in order."""
@@ -183,8 +188,33 @@ def change_by(fact: StatedFact, before: StatedFact | None) -> FactChange | None:
         return FactChange(fact, is_news=True)
     if before.values == fact.values:
         return None
-    is_same_hour = fact.kind == FLEETING and before.at != fact.at and _hour(before.at) == _hour(fact.at)
+    is_fleeting = fact.kind == FLEETING and bool(fact.values) and bool(before.values)
+    is_same_hour = is_fleeting and before.at != fact.at and _hour(before.at) == _hour(fact.at)
     return FactChange(fact, before if is_same_hour else None, is_news=True)
+
+
+def with_parts_gone(stated: Iterable[StatedFact], stored: Callable[[str, str], Iterable[StatedFact]]) -> Sequence[StatedFact]:
+    """Return `stated` in order of time, with facts that the parts of what is gone are gone too.
+
+    Args:
+        stored: returns the newest stored facts of a scope and a kind.
+    """
+    in_order = sorted(stated, key=lambda fact: fact.at)
+    gone = [fact for fact in in_order if fact.kind in PARTS and not fact.values]
+    since: dict[tuple[str, str, str, str], dict[str, datetime]] = {}  # by scope, kind, and what it is a part of
+    for scope, kind in sorted({(fact.scope, kind) for fact in gone for kind in PARTS[fact.kind]}):
+        for fact in chain(stored(scope, kind), (fact for fact in in_order if (fact.scope, fact.kind) == (scope, kind))):
+            for whole in PARTS.keys() & fact.values.keys():
+                ats = since.setdefault((scope, kind, whole, str(fact.values[whole])), {})
+                ats[fact.name] = min(fact.at, ats.get(fact.name, fact.at))
+    parts = [
+        StatedFact(fact.scope, kind, name, fact.at)
+        for fact in gone
+        for kind in PARTS[fact.kind]
+        for name, at in sorted(since.get((fact.scope, kind, fact.kind, fact.name), {}).items())
+        if at <= fact.at
+    ]
+    return sorted([*in_order, *parts], key=lambda fact: fact.at)
 
 
 def _confirmation(fact: StatedFact, before: StatedFact | None) -> FactChange | None:

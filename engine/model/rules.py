@@ -265,6 +265,10 @@ class Stop(Struct, frozen=True):
     naming: Mapping[str, str] = field(default_factory=dict)
 
 
+UNCOLLECTED = "not_collected"  # of the alert on a member that a cluster sees work and of which nothing was read
+ABSENCE_ITEMS = frozenset((UNCOLLECTED,))  # what is an item of each rule with an absence
+
+
 class Absence(Struct, frozen=True):
     """What is expected to continue: lines of `of`, a component (its bound sources) or a signature (its matches).
 

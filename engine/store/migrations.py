@@ -137,6 +137,7 @@ STEPS: Mapping[int, Sequence[Statement]] = {
         "CREATE INDEX incidents_by_rule ON incidents (rule, number, state, scope, id)",
         "CREATE TABLE facts (scope TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, at TEXT NOT NULL,"
         " body TEXT NOT NULL, PRIMARY KEY (scope, kind, name, at))",
+        "CREATE INDEX facts_by_time ON facts (scope, at)",
     ),
 }
 

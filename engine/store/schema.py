@@ -85,6 +85,7 @@ facts = Table(
     Column("name", Text, primary_key=True),
     Column("at", Text, primary_key=True),
     Column("body", Text, nullable=False),
+    Index("facts_by_time", "scope", "at"),
     comment="what servers stated when they were asked, until the next row about the same thing",
 )
 

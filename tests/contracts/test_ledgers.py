@@ -254,6 +254,29 @@ def test_of_each_hour_the_last_lag_is_kept_and_the_last_round_is_known(ledger: L
     assert (last.cluster_id, last.at) == ("x", NOON + timedelta(minutes=70))
 
 
+def lag(group: str, topic: str, minute: float) -> StatedFact:
+    return stated("lag", f"{group}/{topic}", minute, group=group, topic=topic, partitions=1, lag=5, largest_lag=5, committed=1)
+
+
+def test_what_is_gone_takes_along_what_was_stated_of_its_parts(ledger: Ledger) -> None:
+    group = stated("group", "g", 0, group="g", state="Stable")
+    topic = stated("topic", "t", 0, topic="t", partitions=1, copies=1, configs="")
+    partition = stated("partition", "t/0", 0, topic="t", partition=0, leader="1", replicas="1", isr="1")
+    other = [replace(group, name="g/2", values={**group.values, "group": "g/2"}), lag("g/2", "u", 0)]
+    ledger.put_facts([group, topic, partition, lag("g", "t", 0), lag("g", "u", 0), *other])
+    gone = stated("group", "g", 3)
+    assert ledger.put_facts([gone, lag("g", "t", 2)]) == [gone, stated("lag", "g/t", 3), stated("lag", "g/u", 3)]
+    assert ledger.put_facts([replace(gone, at=NOON + timedelta(minutes=4)), lag("g", "t", 2.5)]) == []
+    ledger.put_facts([stated("topic", "t", 5)])
+    ledger.put_facts([replace(fact, at=NOON + timedelta(minutes=9)) for fact in (group, topic)])
+    before, after = (ledger.picture("prod", NOON + timedelta(minutes=minute)) for minute in (1, 10))
+    assert before is not None
+    assert after is not None
+    assert [sorted(before.groups["g"].lags), sorted(before.groups["g/2"].lags)] == [["t", "u"], ["u"]]
+    assert [sorted(after.groups["g"].lags), sorted(after.groups["g/2"].lags)] == [[], ["u"]]
+    assert [list(picture.topics["t"].partitions) for picture in (before, after)] == [[0], []]
+
+
 def test_many_facts_are_put_at_once(ledger: Ledger) -> None:
     facts = [
         stated("topic", f"t-{number}", 0, topic=f"t-{number}", partitions=0, copies=1, configs="") for number in range(600)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.correlate.asked import ASKED_ANEW, NO_WORDS, ClusterWords, StateWord, is_about, thing_of, words_of
+from engine.correlate.asked import ASKED_ANEW, NO_WORDS, ClusterWords, StateWord, is_about, may_be_about, thing_of, words_of
 from engine.correlate.entries import Entry
 from engine.correlate.episodes import Episode, Signal, episodes
 from engine.correlate.windows import Occurrences, Sliding
@@ -149,10 +149,45 @@ def test_a_contradiction_is_where_the_newest_word_about_a_thing_is_bad_and_not_o
             {"partition_topic": ["a"], "partition_partition": ["3"]},
             False,
         ),
-        ({"partition_topic": "a"}, {}, {"partition_topic": [str(number) for number in range(10)]}, True),
     ],
 )
 def test_an_answer_is_about_the_entity_or_what_lines_named(
     values: dict[str, str | None], entity: dict[str, str], named: dict[str, list[str]], about: bool
 ) -> None:
     assert is_about(thing_of(values), entity, named) is about
+    assert may_be_about(thing_of(values), entity, named) is about
+
+
+TEN = [str(number) for number in range(10)]
+A_TEN = [f"a-{number}" for number in TEN]
+PAIRS = {"partition_topic": ["orders", "pay"], "partition_partition": ["0", "5"]}
+
+
+@pytest.mark.parametrize(
+    ("values", "named", "about", "may_be"),
+    [
+        (("orders", "0"), {**PAIRS, "partition": ["orders-0", "pay-5"]}, True, True),
+        (("orders", "5"), {**PAIRS, "partition": ["orders-0", "pay-5"]}, False, False),
+        (("orders", "5"), PAIRS, False, True),  # nobody knows which number belongs to which topic
+        (("pay", "5"), {"partition_topic": ["pay"], "partition_partition": ["0", "5"]}, True, True),
+        (("a", "3"), {"partition": A_TEN, "partition_topic": ["a"], "partition_partition": TEN}, True, True),
+        (
+            ("a", "11"),
+            {"partition": A_TEN, "partition_topic": ["a"], "partition_partition": TEN},
+            False,
+            True,
+        ),
+        (
+            ("b", "11"),
+            {"partition": A_TEN, "partition_topic": ["a"], "partition_partition": TEN},
+            False,
+            False,
+        ),
+    ],
+)
+def test_an_answer_about_a_partition_is_about_its_topic_and_number_together(
+    values: tuple[str, str], named: dict[str, list[str]], about: bool, may_be: bool
+) -> None:
+    thing = thing_of(dict(zip(PAIRS, values, strict=True)))
+    assert is_about(thing, {}, named) is about
+    assert may_be_about(thing, {}, named) is may_be

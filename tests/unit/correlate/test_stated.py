@@ -35,9 +35,10 @@ def test_a_broker_of_the_cluster_that_never_logged_is_missed() -> None:
     heard = [stated(number) for number in (1, 2, 3)]
     assert silent([*STEADY, *heard], ASKING) == []
     (alert,) = silent([*STEADY, *heard, stated(4)], ASKING)
-    assert brokers_of([alert]) == [("4", "medium", "the cluster has it, but nothing was ever read from it")]
+    assert brokers_of([alert]) == [("4", "low", "the cluster has it, but nothing was ever read from it")]
+    assert (alert.items, alert.hearsay) == (("not_collected",), True)  # it explains nothing
     (away,) = silent([*STEADY, *heard, stated(4, "fenced")], ASKING)
-    assert away.severity == "critical"
+    assert (away.severity, away.items, away.hearsay) == ("critical", (), False)
 
 
 def test_a_broker_that_was_added_is_given_time() -> None:

@@ -168,14 +168,19 @@ def test_incidents_from_before_people_could_act_are_acted_on_like_others(tmp_pat
     assert shape(url) == shape(f"sqlite:///{tmp_path}/new.db")
 
 
-def test_a_store_of_version_9_gets_the_index_of_rules_in_each_database(address: str) -> None:
+def test_a_store_of_version_9_gets_the_indexes_of_version_10_in_each_database(address: str) -> None:
     with closing(Store.open(address)) as store, store._begin() as connection:
         connection.exec_driver_sql("DROP INDEX incidents_by_rule")
         connection.exec_driver_sql("DROP TABLE facts")
         connection.exec_driver_sql("UPDATE meta SET value = '9' WHERE name = 'schema'")
     with closing(Store.open(address)) as store, store._reading() as connection:
-        (index,) = [each for each in inspect(connection).get_indexes("incidents") if each["name"] == "incidents_by_rule"]
-    assert index["column_names"] == ["rule", "number", "state", "scope", "id"]
+        columns = {
+            index["name"]: index["column_names"]
+            for table in ("incidents", "facts")
+            for index in inspect(connection).get_indexes(table)
+        }
+    assert columns["incidents_by_rule"] == ["rule", "number", "state", "scope", "id"]
+    assert columns["facts_by_time"] == ["scope", "at"]
 
 
 LATER_STEPS = ("CREATE TABLE later (name TEXT NOT NULL)", {"sqlite": "SELECT 1", "postgresql": "SELECT 1::bigint"})

@@ -10,7 +10,13 @@ from typing import Any, NamedTuple
 
 import pytest
 from kafka import TopicPartition
-from kafka.errors import CoordinatorLoadInProgressError, SaslAuthenticationFailedError, TopicAuthorizationFailedError
+from kafka.errors import (
+    CoordinatorLoadInProgressError,
+    KafkaTimeoutError,
+    SaslAuthenticationFailedError,
+    TopicAuthorizationFailedError,
+    UnknownTopicOrPartitionError,
+)
 
 from connectors.kafka_cluster import admin, look
 from connectors.kafka_cluster.admin import ClusterAsker, KafkaEndpoint
@@ -32,6 +38,8 @@ class Client:
         self.groups: dict[int, list[dict[str, str]]] = {1: [{"group_id": "g", "group_state": "Stable"}]}
         self.rights, self.closed = ALL_RIGHTS, False
         self.committed: dict[TopicPartition, Offset] = {}
+        self.brokers: list[dict[str, Any]] = BROKERS["brokers"]
+        self.end, self.without_end = 10, set[TopicPartition]()
 
     def _asked(self, request: str) -> None:
         self.requests[request] += 1
@@ -40,7 +48,7 @@ class Client:
 
     def describe_cluster(self) -> dict[str, Any]:
         self._asked("cluster")
-        return {"cluster_id": "xyz", **BROKERS, "authorized_operations": self.rights}
+        return {"cluster_id": "xyz", "brokers": self.brokers, "authorized_operations": self.rights}
 
     def describe_topics(self, names: list[str] | None = None) -> list[dict[str, Any]]:
         self._asked("topics")
@@ -74,7 +82,9 @@ class Client:
 
     def list_partition_offsets(self, places: dict[Any, Any]) -> dict[Any, Any]:
         self._asked("ends")
-        return {place: Offset(10) for place in places}
+        if not self.without_end.isdisjoint(places):
+            raise UnknownTopicOrPartitionError
+        return {place: Offset(self.end) for place in places}
 
     def describe_configs(self, resources: list[Any], **_: Any) -> dict[str, Any]:
         self._asked("configs")
@@ -120,6 +130,73 @@ def test_a_topic_that_is_missing_and_not_unknown_is_as_it_was(monkeypatch: pytes
     client.topics[1] = topic("b", 1, error_code=29)
     after, lines = asker.ask(before, whole=False)
     assert (after.topics, lines) == (before.topics, ["Cluster ID: xyz"])
+
+
+BEFORE_4_0 = [{name: broker[name] for name in broker if name != "is_fenced"} for broker in BROKERS["brokers"]]
+
+
+def states_in(lines: Sequence[str]) -> list[str]:
+    """Return the states of brokers that `lines` tell."""
+    return [line.split()[-2] for line in lines if line.startswith("ID  ")]
+
+
+@pytest.mark.parametrize(
+    ("names", "rights", "told"),
+    [
+        (["__consumer_offsets"], ALL_RIGHTS, [[], ["removed"]]),
+        (["orders"], ALL_RIGHTS, [[], []]),  # there are groups, but the user does not see the topic of their offsets
+        (["__consumer_offsets"], ["DESCRIBE"], [[], []]),
+    ],
+)
+def test_a_broker_before_4_0_is_removed_if_nothing_that_it_may_have_is_hidden(
+    names: list[str], rights: list[str], told: list[list[str]]
+) -> None:
+    client = Client(*(topic(name, 1, replicas=(1,)) for name in names))
+    client.brokers, client.groups[2], client.rights = BEFORE_4_0, [], rights
+    asker = asker_of(client)
+    inventory, _ = asker.ask(None, whole=True)
+    client.brokers = BEFORE_4_0[1:]
+    states = []
+    for _ in range(2):
+        inventory, lines = asker.ask(inventory, whole=False)
+        states.append(states_in(lines))
+    assert states == told
+
+
+def test_a_broker_whose_topics_cannot_be_described_now_is_absent_and_not_removed() -> None:
+    client = Client(topic("__consumer_offsets", 1, replicas=(1,)), topic("paid", 2, replicas=(2,)))
+    client.brokers, client.groups[2] = BEFORE_4_0, []
+    asker = asker_of(client)
+    inventory, _ = asker.ask(None, whole=True)
+    client.brokers = BEFORE_4_0[1:]
+    client.topics[1] = topic("paid", 2, error_code=29)
+    inventory, lines = asker.ask(inventory, whole=False)
+    assert states_in(lines) == ["absent"]
+
+
+def test_topics_that_are_missing_altogether_are_gone_when_they_are_so_twice() -> None:
+    client = Client(topic("a", 1))
+    asker = asker_of(client)
+    before, _ = asker.ask(None, whole=True)
+    client.topics = []
+    with pytest.raises(SourceAway, match="list no topic any more"):
+        asker.ask(before, whole=False)
+    asker._client = client
+    after, lines = asker.ask(before, whole=False)
+    assert (after.topics, lines[1:]) == (
+        {},
+        ["Error while executing topic command : Topic 'a' does not exist as expected"],
+    )
+
+
+def test_groups_are_not_gone_while_nobody_leads_the_topic_of_their_offsets() -> None:
+    client = Client(topic("__consumer_offsets", 1))
+    asker = asker_of(client)
+    before, _ = asker.ask(None, whole=True)
+    client.topics, client.groups[1] = [topic("__consumer_offsets", -1)], []
+    after, lines = asker.ask(before, whole=False)
+    assert after.groups == before.groups
+    assert not any("does not exist" in line for line in lines)
 
 
 def test_groups_of_a_coordinator_that_starts_are_as_they_were() -> None:
@@ -182,6 +259,31 @@ def test_lags_of_groups_that_cannot_be_asked_cost_nobody_elses() -> None:
     _, lines = asker_of(client).ask(None, whole=True)
     assert client.requests["offsets"] == 5  # all, one half after the other, each
     assert not any("LAG" in line for line in lines)
+
+
+def test_a_lag_does_not_fall_because_leaders_are_away_or_ends_cannot_be_asked() -> None:
+    client = Client(topic("orders", 1, 1), topic("paid", 1))
+    client.committed = {TopicPartition(*place): Offset(4) for place in (("orders", 0), ("orders", 1), ("paid", 0))}
+    now = [1000.0]
+    asker = asker_of(client)
+    asker.clock = lambda: now[0]
+    first, _ = asker.ask(None, whole=True)
+    now[0] += 300
+    client.topics = [topic("orders", 1, -1), topic("paid", 1)]
+    client.failing["ends"] = KafkaTimeoutError()
+    without, lines = asker.ask(first, whole=False)
+    assert (without.lags, lags_in(lines)) == (first.lags, {})
+    now[0] += 300
+    del client.failing["ends"]
+    client.without_end, client.end = {TopicPartition("orders", 0)}, 20
+    client.topics = [topic("orders", 1, 1), topic("paid", 1)]
+    after, lines = asker.ask(without, whole=False)
+    assert after.lags["g"]["orders"].endswith(
+        "Lag: 16\tLargestLag: 16\tCommitted: 4\tState: Stable\tFrom: 12\tSince: 300\tPeak: 16"
+    )
+    assert after.lags["g"]["paid"].endswith(
+        "Lag: 16\tLargestLag: 16\tCommitted: 4\tState: Stable\tFrom: 6\tSince: 300\tPeak: 16"
+    )
 
 
 def test_rights_that_are_missing_are_named_with_the_command_that_grants_them() -> None:

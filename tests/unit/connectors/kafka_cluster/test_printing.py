@@ -20,6 +20,7 @@ from connectors.kafka_cluster.printing import (
     settings_of,
     topic_rows,
     with_absent,
+    with_unlisted,
 )
 from tests.unit.parse.reading import events
 
@@ -200,17 +201,41 @@ def test_a_lag_rises_since_it_last_fell_by_a_fifth() -> None:
     ]
 
 
-def test_a_broker_that_is_not_listed_is_absent_while_it_has_partitions_and_then_removed() -> None:
-    one = broker_rows({"brokers": BROKERS["brokers"][1:]})
-    absent = with_absent(one, [topic("a", 1, replicas=(1, 2, 3))], INVENTORY.brokers)
+def test_partitions_whose_end_is_unknown_let_no_lag_fall() -> None:
+    offsets = {("t", 0): 0, ("t", 1): 0}
+    before = dict(lag_of_topics("g", offsets, {("t", 0): 10, ("t", 1): 100}, "Stable", elapsed_s=300.0))
+    for ends in ({("t", 0): 20}, {}):
+        assert lag_of_topics("g", offsets, ends, "Stable", before, 300.0) == before
+    grown = lag_of_topics("g", offsets, {("t", 1): 150}, "Stable", before, 300.0)
+    assert grown["t"].endswith("Lag: 150\tLargestLag: 150\tCommitted: 0\tState: Stable\tFrom: 110\tSince: 300\tPeak: 150")
+    fallen = lag_of_topics("g", {("t", 0): 0}, {("t", 0): 20}, "Stable", before, 300.0)  # the group has left one of them
+    assert fallen["t"].endswith("From: 20\tSince: 0\tPeak: 20")
+
+
+ONE = broker_rows({"brokers": BROKERS["brokers"][1:]})
+
+
+def test_a_broker_that_is_not_listed_is_absent_while_it_has_partitions() -> None:
+    absent = with_absent(ONE, topic_rows([topic("a", 1, replicas=(1, 2, 3))]), INVENTORY.brokers)
     assert [row.split()[1:5] for row in absent.values()] == [
         ["kafka-1", "9092", "null", "unfenced"],
         ["kafka-2", "9092", "null", "absent"],
         ["-", "0", "null", "absent"],  # nobody knows where it was
     ]
-    assert with_absent(one, [topic("a", 1, replicas=(1,))], INVENTORY.brokers) == one
-    (row,) = lines_of(replace(INVENTORY, brokers=absent), replace(INVENTORY, brokers=dict(list(absent.items())[:2])), False)[1:]
-    assert row.splitlines()[1].split() == ["3", "-", "0", "null", "removed", "broker"]
+    assert with_absent(ONE, topic_rows([topic("a", 1, replicas=(1,))]), INVENTORY.brokers) == ONE
+
+
+def test_a_broker_is_removed_when_two_rounds_miss_it_and_the_answers_are_sure_to_be_of_all() -> None:
+    after = replace(INVENTORY, brokers=ONE)
+    first = with_unlisted(after, INVENTORY, is_sure=True)
+    assert (first.brokers, first.unlisted) == (INVENTORY.brokers, ("2",))
+    assert lines_of(INVENTORY, first, whole=False) == ["Cluster ID: xyz"]
+    assert not any("kafka-2" in line for line in lines_of(INVENTORY, first, whole=True))  # nobody tells of it
+    assert with_unlisted(after, first, is_sure=False) == first
+    assert with_unlisted(INVENTORY, first, is_sure=True) == INVENTORY
+    second = with_unlisted(after, first, is_sure=True)
+    (row,) = lines_of(first, second, whole=False)[1:]
+    assert row.splitlines()[1].split() == ["2", "kafka-2", "9092", "null", "removed", "broker"]
 
 
 def test_a_table_of_lags_is_cut_before_the_parser_would_cut_it() -> None:
