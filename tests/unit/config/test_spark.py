@@ -95,3 +95,23 @@ def test_a_checkpoint_is_a_folder_or_elsewhere_with_a_folder_of_the_run_beside_t
 ) -> None:
     settings = load(written(tmp_path, checkpoint))
     assert (str(settings.checkpoint), settings.checkpoint_url) == (folder.format(at=tmp_path), url)
+
+
+def test_an_image_has_state_of_no_configured_place_in_its_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOCSIN_STATE_DIR", str(tmp_path / "state"))
+    path = tmp_path / "etc" / "tocsin.yml"
+    path.parent.mkdir()
+    path.write_text("sources: [{type: files, paths: [a.log]}]\n")
+    settings = load(path)
+    assert settings.store.path == tmp_path / "state" / "tocsin.db"
+    assert settings.checkpoint == tmp_path / "state" / "tocsin.checkpoint"
+    path.write_text("sources: [{type: files, paths: [a.log]}]\nstore: sqlite:///./own.db\n")
+    assert load(path).store.path == tmp_path / "etc" / "own.db"
+    path.write_text(
+        "sources: [{type: files, paths: [a.log]}]\nstore: postgresql+psycopg://db/tocsin\n"
+        "spark: {checkpoint: s3a://b/c}\nweb: {auth: {users: users}}\n"
+    )
+    settings = load(path)
+    assert settings.checkpoint == tmp_path / "state" / "tocsin.checkpoint"
+    assert settings.web.auth is not None
+    assert settings.web.auth.secret_file == tmp_path / "state" / "tocsin.session-secret"
