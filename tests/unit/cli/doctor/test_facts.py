@@ -7,6 +7,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
 
@@ -108,6 +109,7 @@ def test_a_user_who_may_not_enter_the_folder_of_the_store_gets_a_sentence(config
     folder.mkdir()
     config.write_text(CONFIG.replace("state.db", "private/state.db"))
     Store.open(load(config).store).close()
+    import_module(f"engine.cli.commands.{command}")  # the other user may not be able to read the code
     with denied(folder):
         result = CliRunner().invoke(application, [command, "-c", str(config)])
     assert (result.exit_code, result.exception is None or isinstance(result.exception, SystemExit)) == (3, True)
