@@ -97,7 +97,7 @@ def _by_halves(ask: Callable[[list[K]], Mapping[K, T]], names: list[K], until_s:
         return {}
     try:
         return ask(names)
-    except KafkaError:
+    except (KafkaError, ValueError):  # the latter: members of another protocol, as the workers of Connect, are not understood
         if len(names) < 2:  # its coordinator starts, its leader has just changed, or it is gone
             return {}
         half = len(names) // 2
