@@ -137,6 +137,7 @@ def placed(folder: Path, cluster: SparkCluster, topics: Topics, stories: list[Pa
     return Place(folder, sorted(expected))
 
 
+@pytest.mark.long
 def test_an_executor_is_killed_and_the_stories_end_as_in_a_scan(cluster: SparkCluster, topics: Topics, tmp_path: Path) -> None:
     place = placed(tmp_path, cluster, topics, STORIES, batch_lines=40)
     with place.running("--once") as process:
