@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pyspark import SparkFiles
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-
-def add_file(spark: SparkSession, path: Path) -> None:
-    """Add a file for all executors. Spark makes its copy executable for everybody; it is for this user alone."""
-    spark.sparkContext.addFile(str(path))
-    with suppress(OSError):
-        (Path(SparkFiles.getRootDirectory()) / path.name).chmod(0o600)
 
 
 def spark_file(name: str) -> Path:
