@@ -295,12 +295,8 @@ def plan_file(plan: Plan, folder: Path) -> Path:
 
 
 def _start_query(job: Job, spark: SparkSession, batches: _BatchWriter) -> StreamingQuery:
-    from pyspark import SparkFiles  # noqa: PLC0415  (needs pyspark)
-
     path = plan_file(job.plan, job.checkpoint)
     spark.sparkContext.addFile(str(path))  # executors fetch it by its name
-    with suppress(OSError):
-        (Path(SparkFiles.getRootDirectory()) / path.name).chmod(0o600)  # Spark makes the copy executable for everybody
     on_cluster = not is_local(spark.sparkContext.master)
     mark = _mark(job.checkpoint) if on_cluster and job.checkpoint_files.is_local else None
     rows = _input(job, spark, path.name, on_cluster, mark)

@@ -94,6 +94,7 @@ def test_a_broker_that_is_killed_is_an_incident_with_its_topics_and_is_over_when
     assert (incident.rule, incident.severity, incident.status) == ("broker-lone-partitions-offline", "critical", "open")
     assert incident.title == "account_event has no leader: its only replica is on broker 2, which is away"
     assert "account_event" in incident.impact
+    assert [step for step in incident.fix if "increase-replicas.json" in step.file], incident.fix
     grown = next(step for step in incident.fix if "increase-replicas.json" in step.file)
     assert '"topic":"account_event","partition":0,"replicas":[' in grown.file["increase-replicas.json"].replace(" ", "")
     assert f"--bootstrap-server {first.address}" in grown.run

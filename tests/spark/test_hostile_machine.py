@@ -75,7 +75,9 @@ def open_to_others(*roots: Path) -> list[str]:
     for path in files(*roots):
         with suppress(FileNotFoundError):
             mode = path.lstat().st_mode
-            if not stat.S_ISLNK(mode) and stat.S_IMODE(mode) & 0o077:
+            # Spark makes files that it was given executable for everybody, which opens nothing without the right to read
+            open_bits = 0o066 if stat.S_ISREG(mode) else 0o077
+            if not stat.S_ISLNK(mode) and stat.S_IMODE(mode) & open_bits:
                 found.append(f"{path} {stat.filemode(mode)}")
     return found
 
