@@ -104,7 +104,7 @@ def test_a_broker_that_is_killed_is_an_incident_with_its_topics_and_is_over_when
         asking.round(must_answer=False)
     (incident,) = asking.incidents()
     assert incident.status == "resolved"
-    assert re.fullmatch(r"verified at \d\d:\d\d UTC by asking the cluster", incident.why)
+    assert re.search(r"verified at \d\d:\d\d UTC by asking the cluster$", incident.why)
     client.close()
     client = admin_of(*three)  # the one before may hold on to a broker that was away
     client.delete_topics(["account_event", "orders"])
