@@ -53,18 +53,18 @@ def considered_rules(
         labels = {**alert.labels, **dict(alert.key[2])}
         first = earlier or ConsideredRule(alert.key[1], reason, 0, labels, alert.starts_at, other)
         considered[place] = replace(first, count=first.count + alert.count)
-    ranked = sorted(considered.values(), key=lambda each: (_REASONS.index(each.reason), each.first_seen, each.rule))
+    ranked = sorted(considered.values(), key=lambda item: (_REASONS.index(item.reason), item.first_seen, item.rule))
     return tuple(ranked[:MOST_RULES])
 
 
 def _reason(alert: Alert, incident: Incident, incidents: Sequence[IncidentSpan]) -> tuple[str, str]:
     """Return why an alert is no part of `incident`, and the incident that it is part of; both empty when it is part of it, or
     when that is not known."""
-    holders = [each for each in incidents if _overlaps(each, alert)]
-    if any(incident.id in (each.id, each.merged_into) for each in holders):
+    holders = [span for span in incidents if _overlaps(span, alert)]
+    if any(incident.id in (span.id, span.merged_into) for span in holders):
         return "", ""
     if holders:
-        holder = min(holders, key=lambda each: each.state in ("merged", "retracted"))  # min takes the first of equals
+        holder = min(holders, key=lambda span: span.state in ("merged", "retracted"))  # min takes the first of equals
         return _REASON_OF_STATE.get(holder.state, APART), holder.merged_into or holder.id
     return (INFORMS, "") if alert.severity == "info" and alert.status != "retracted" else ("", "")
 

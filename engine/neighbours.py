@@ -81,13 +81,13 @@ def _events(lines: Sequence[RawLine], plan: Plan) -> list[LogEvent]:
 
 
 def _around(evidence: Evidence, events: Sequence[LogEvent], redactor: Redactor) -> Neighbours:
-    event = next((each for each in events if each.number == evidence.number and _is_of(each, evidence, redactor)), None)
-    if event is None:
+    own = next((event for event in events if event.number == evidence.number and _is_of(event, evidence, redactor)), None)
+    if own is None:
         return NO_NEIGHBOURS
-    of_source = [each for each in events if each.source_id == event.source_id]
-    place = of_source.index(event)
+    of_source = [event for event in events if event.source_id == own.source_id]
+    place = of_source.index(own)
     before, after = of_source[max(0, place - EVENTS) : place], of_source[place + 1 : place + 1 + EVENTS]
-    return Neighbours(*(tuple(_shortened(redactor(each.text)) for each in part) for part in (before, after)))
+    return Neighbours(*(tuple(_shortened(redactor(event.text)) for event in part) for part in (before, after)))
 
 
 def _is_of(event: LogEvent, evidence: Evidence, redactor: Redactor) -> bool:

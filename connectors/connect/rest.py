@@ -159,8 +159,8 @@ class _Round:
                     unsure.append((name, part))
             inventory = with_parts(inventory, unsure, before)
         inventory = self._with_topics(inventory, before, whole)
-        known = {} if before is None or whole else before.topics
-        lines += [topics_line(name, topics) for name, topics in inventory.topics.items() if known.get(name) != topics]
+        topics_before = {} if before is None or whole else before.topics
+        lines += [topics_line(name, topics) for name, topics in inventory.topics.items() if topics_before.get(name) != topics]
         if whole:
             lines.append(dumps(self._answer("/connector-plugins", list)))
         return inventory, lines

@@ -50,8 +50,8 @@ def lines_of(statuses: Sequence[Status], before: ConnectInventory | None, whole:
 
 
 def to_ask_topics(after: ConnectInventory, before: ConnectInventory | None, whole: bool) -> list[str]:
-    """Return the connectors whose topics to ask for, in order: all of them if `whole`, else those whose topics are not known,
-    or of which a part has changed."""
+    """Return the connectors whose topics to ask for, in order: all of them if `whole`, else those of which a part has changed,
+    or whose topics were never listed."""
     if before is None or whole:
         return sorted(after.parts)
     return [name for name, parts in sorted(after.parts.items()) if before.parts.get(name) != parts or name not in before.topics]

@@ -93,8 +93,8 @@ class FilesReader:
         name = parent_id(evidence.source_id)
         home = _AGAIN.sub("", name)
         files = self._listing()
-        own = [files[each] for each in dict.fromkeys((name, home)) if each in files]
-        rotated = [path for each, path in files.items() if each.startswith(home) and path not in own]
+        own = [files[other] for other in dict.fromkeys((name, home)) if other in files]
+        rotated = [path for other, path in files.items() if other.startswith(home) and path not in own]
         return (*own, *rotated)[:MOST_FILES]
 
     def _listing(self) -> Mapping[str, str]:

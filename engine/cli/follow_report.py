@@ -21,7 +21,7 @@ from engine.cli.signals import stopping_on_interrupt
 from engine.cli.terminal import show
 from engine.cli.windows import shown_in
 from engine.errors import SourceMissing, UsageError
-from engine.model.answers import incident_value
+from engine.model.answers import incident_value, iso
 from engine.model.notifications import Reason
 from engine.model.phrases import lasting, moment
 from engine.model.records import Labels
@@ -83,9 +83,9 @@ class FollowPrinter:
     def end(self, follower: LogFollower) -> None:
         """Print what was found until the end."""
         lasted = lasting(timedelta(seconds=time.monotonic() - self._started_s))
-        found = follower.incidents
-        _say(f"followed for {lasted}: {count(follower.lines, 'line')}, {count(len(found), 'incident')}")
-        for incident in () if self._as_json else found:
+        incidents = follower.incidents
+        _say(f"followed for {lasted}: {count(follower.lines, 'line')}, {count(len(incidents), 'incident')}")
+        for incident in () if self._as_json else incidents:
             since = moment(incident.first_seen.astimezone(self._zone)) if incident.first_seen else "no time in its lines"
             print(
                 visible(
@@ -97,7 +97,7 @@ class FollowPrinter:
         incident = shown_in(change.incident, self._zone)
         if self._as_json:
             value = {
-                "at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+                "at": iso(datetime.now(UTC).replace(microsecond=0)),
                 "reason": change.reason.value,
                 "news": change.news,
                 "incident": incident_value(change.incident),

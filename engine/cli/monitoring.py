@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from engine.metrics.run import RunMetrics
     from engine.spark.job import BatchReport  # a process that only notifies does without
 
-ENDS_WITHIN_S = 5.0
-
 
 class Monitoring:
     """The health of a run, and its metrics if the configuration has the section `metrics`.
@@ -143,19 +141,14 @@ class Monitoring:
     def _serving(self, settings: MetricsSettings, say: Say) -> Iterator[None]:
         try:
             from engine.web.health import health_application  # noqa: PLC0415 - the package is optional
-            from engine.web.server import listen_anywhere, server_of  # noqa: PLC0415
+            from engine.web.server import listen_anywhere, serving  # noqa: PLC0415
         except ImportError:
             raise RuntimeMissing("`metrics` needs the packages starlette and uvicorn: pip install 'tocsin[web]'") from None
         listener = listen_anywhere(settings.host, settings.port, "metrics.listen")
-        server = server_of(health_application(self.exposition, self._health.hangs, self._health.problems))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener.socket]}, name="metrics", daemon=True)
-        thread.start()
-        say(f"metrics and health are at {listener.address}metrics, healthz and readyz")
-        try:
+        application = health_application(self.exposition, self._health.hangs, self._health.problems)
+        with serving(application, listener, "metrics"):
+            say(f"metrics and health are at {listener.address}metrics, healthz and readyz")
             yield
-        finally:
-            server.should_exit = True
-            thread.join(ENDS_WITHIN_S)
 
     @contextmanager
     def _beating(self, settings: HeartbeatSettings, say: Say) -> Iterator[None]:

@@ -107,15 +107,15 @@ def report_failure(error: Exception, text: str) -> None:
     if _log.format is LogFormat.TEXT:
         _write_line(text)
     elif isinstance(error, DiagnosticsError):
-        for found in error.diagnostics:
+        for diagnostic in error.diagnostics:
             fields = {
-                "code": found.code,
-                "path": str(found.path),
-                "line": found.line,
-                "column": found.column,
-                "help": found.help,
+                "code": diagnostic.code,
+                "path": str(diagnostic.path),
+                "line": diagnostic.line,
+                "column": diagnostic.column,
+                "help": diagnostic.help,
             }
-            _write_json(found.message, OWN_LOGGER, LogLevel.ERROR, fields)
+            _write_json(diagnostic.message, OWN_LOGGER, LogLevel.ERROR, fields)
     else:
         _write_json(str(error), OWN_LOGGER, LogLevel.ERROR, {})
 

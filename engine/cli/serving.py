@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 
-import uvicorn
 from starlette.types import ASGIApp
 
 from engine.cli.entrance import entrance
@@ -19,9 +17,7 @@ from engine.store import Store
 from engine.web.access import Entrance
 from engine.web.app import application
 from engine.web.audit import PageAudit
-from engine.web.server import Listener, listen_on, origins, server_of
-
-ENDS_WITHIN_S = 5.0
+from engine.web.server import Listener, listen_on, origins, serving
 
 
 def pages_of(store: Store, settings: Settings, listener: Listener, access: Entrance, audit: PageAudit, say: Say) -> ASGIApp:
@@ -39,24 +35,19 @@ def serving_pages(settings: Settings, store: Store, say: Say, warn: Say) -> Iter
     none: no run ends for want of its pages."""
     with ExitStack() as stack:
         try:
-            server, listener = _server(settings, store, warn, stack)
+            app, listener = _pages(settings, store, warn, stack)
         except (UsageError, ListenError) as error:
             warn(f"no pages are served by this process: {error}")
             yield
             return
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener.socket]}, name="pages", daemon=True)
-        thread.start()
-        say(f"pages are at {settings.web.public_url or listener.address}")
-        try:
+        with serving(app, listener, "pages"):
+            say(f"pages are at {settings.web.public_url or listener.address}")
             yield
-        finally:
-            server.should_exit = True
-            thread.join(ENDS_WITHIN_S)
 
 
-def _server(settings: Settings, store: Store, say: Say, stack: ExitStack) -> tuple[uvicorn.Server, Listener]:
-    """Return the server of the pages and what it listens on; `stack` closes what they use. Raises UsageError, ListenError."""
+def _pages(settings: Settings, store: Store, say: Say, stack: ExitStack) -> tuple[ASGIApp, Listener]:
+    """Return the pages and what they are served at; `stack` closes what they use. Raises UsageError, ListenError."""
     web = settings.web
     access, audit = stack.enter_context(entrance(web))
     listener = listen_on(web.host, web.port, web.public_url, web.auth is not None)
-    return server_of(pages_of(store, settings, listener, access, audit, say)), listener
+    return pages_of(store, settings, listener, access, audit, say), listener

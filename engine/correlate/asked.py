@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -59,7 +60,9 @@ class ClusterWords(Struct, frozen=True):
 
     def against(self, at: datetime) -> Contradiction | None:
         """Return the contradiction of an end that is certain at `at`; None without one."""
-        return next((each for each in self.contradictions if each.begin <= at < each.end), None)
+        return next(
+            (contradiction for contradiction in self.contradictions if contradiction.begin <= at < contradiction.end), None
+        )
 
     def verified_at(self, at: datetime, before: datetime | None) -> datetime | None:
         """Return when the cluster first said that it is over, from `at` on, no later than ASKED_ANEW; None if it did not.
@@ -138,7 +141,7 @@ def words_of(words: Iterable[StateWord]) -> ClusterWords:
     in_order = sorted(words, key=lambda word: (word.at, word.is_bad, not word.verifies))
     for word in in_order:
         by_thing.setdefault(word.thing, []).append(word)
-    single = sorted((each for of_thing in by_thing.values() for each in _of_thing(of_thing)), key=lambda each: each.begin)
+    single = sorted(chain.from_iterable(map(_of_thing, by_thing.values())), key=lambda contradiction: contradiction.begin)
     return ClusterWords(tuple(_joined(single)), tuple(word.at for word in in_order if word.verifies))
 
 
@@ -185,13 +188,13 @@ def _of_thing(words: Sequence[StateWord]) -> Iterable[Contradiction]:
 def _joined(in_order: Iterable[Contradiction]) -> Iterable[Contradiction]:
     """Yield the union of contradictions that overlap or touch."""
     joined: Contradiction | None = None
-    for each in in_order:
-        if joined is None or each.begin > joined.end:
+    for contradiction in in_order:
+        if joined is None or contradiction.begin > joined.end:
             if joined is not None:
                 yield joined
-            joined = each
+            joined = contradiction
         else:
-            last = max(joined, each, key=lambda part: (part.end, part.is_withdrawn))
-            joined = replace(last, begin=joined.begin, asked_at=max(joined.asked_at, each.asked_at))
+            last = max(joined, contradiction, key=lambda part: (part.end, part.is_withdrawn))
+            joined = replace(last, begin=joined.begin, asked_at=max(joined.asked_at, contradiction.asked_at))
     if joined is not None:
         yield joined

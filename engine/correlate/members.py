@@ -203,24 +203,24 @@ class MemberSilence(KeyedState):
 
     def _never_heard(self, members: Sequence[_Member], facts: Facts) -> Iterator[tuple[str, Alert]]:
         """Yield an alert for each expected member that nothing was read from while enough others were active for long."""
-        heard = {member.name for member in members}
-        missing = [each for each in _expected(self._component, facts) if each.name not in heard]
+        read = {member.name for member in members}
+        missing = [expected for expected in _expected(self._component, facts) if expected.name not in read]
         if self._absence.after is not None or not missing or len(members) < WITNESSES:
             return
         begin = min(next(iter(member.spans))[0] for member in members)
         patience = timedelta(seconds=self._absence.timespan_s or self._heartbeats.patience_s())
         if not all(facts.clocks.caught_up(source_id) for source_id in facts.clocks.sources()):
             return
-        for each in missing:
-            since = begin if each.since is None else max(begin, each.since)
+        for expected in missing:
+            since = begin if expected.since is None else max(begin, expected.since)
             deadline = since + patience
             if sum(member.spans.last > deadline for member in members) < WITNESSES:
                 continue
-            entity = self._entity(each.name, facts)
+            entity = self._entity(expected.name, facts)
             key: AlertKey = (facts.scope, self.rule_id, entity)
             labels = entity_labels(entity)
-            alert = Alert(key, "firing", self.rule.severity, since, deadline, None, 1, True, labels, why=each.why)
-            yield each.name, _only_unread(alert) if each.is_there else alert
+            alert = Alert(key, "firing", self.rule.severity, since, deadline, None, 1, True, labels, why=expected.why)
+            yield expected.name, _only_unread(alert) if expected.is_there else alert
 
     def _removed_at(self, member: str, facts: Facts) -> datetime | None:
         return facts.bindings.stated.removed_at(member) if self._component.name == BROKER else None

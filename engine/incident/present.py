@@ -12,14 +12,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.model.blast import INTERNAL, SINK_GROUP, BlastRadius
-from engine.model.expressions import Environment, Result
+from engine.model.expressions import MOST_REPLICAS, Environment, Result
 from engine.model.incidents import RenderedStep
 from engine.model.pictures import ClusterPicture, PicturedSetting
 from engine.model.words import ENGLISH, Words, marked
 
 MOST_PARTITIONS = 500  # in one reassignment
 MOST_TOPICS = 10  # in a sentence
-REPLICAS = 3
 _SOURCES = dict(
     zip(
         ("topic", "dynamic", "static", "default"),
@@ -125,7 +124,7 @@ def _lone(names: Sequence[str], picture: ClusterPicture) -> dict[str, Result]:
     topics = list(dict.fromkeys(topic for topic, _ in pairs))
     numbers: list[Result] = [int(number) for _, number in pairs]
     holders = [picture.topics[topic].partitions[int(number)].replicas[0] for topic, number in pairs]
-    if len(topics) > 1 or len(picture.present) > REPLICAS or not set(holders) <= set(picture.present):
+    if len(topics) > 1 or len(picture.present) > MOST_REPLICAS or not set(holders) <= set(picture.present):
         numbers = [f"{name}@{holder}" for name, holder in zip(names, holders, strict=True)]
     return {
         "lone_topic": topics[0],

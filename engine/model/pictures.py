@@ -23,7 +23,7 @@ OF_STEPS = ("topic", "broker-setting")  # what the steps of a fix change
 ROUNDS_GO_ON = timedelta(minutes=10)
 STALE_AFTER = timedelta(hours=2)  # everything is stated once an hour while a cluster is asked
 CONFIRMED_UNTIL = "confirmed_until"  # the value of such a fact: when it was last stated, in seconds since 1970
-_BY_BROKERS = {  # settings of a topic, and what brokers call their default of it
+BROKER_DEFAULTS = {  # settings of a topic, and what brokers call their default of it; all others have one name
     "max.message.bytes": "message.max.bytes",
     "cleanup.policy": "log.cleanup.policy",
     "retention.bytes": "log.retention.bytes",
@@ -159,7 +159,7 @@ class ClusterPicture(Struct, frozen=True):
     def topic_setting(self, topic: str, name: str) -> PicturedSetting | None:
         """Return the present value of a setting of `topic`; None when it is not known."""
         own = self.topics[topic].settings.get(name) if topic in self.topics else None
-        return PicturedSetting(own, "topic") if own is not None else self.broker_setting(_BY_BROKERS.get(name, name))
+        return PicturedSetting(own, "topic") if own is not None else self.broker_setting(BROKER_DEFAULTS.get(name, name))
 
     def broker_setting(self, name: str) -> PicturedSetting | None:
         """Return the present value of a setting of the brokers, if they all have the same; None otherwise."""
@@ -293,7 +293,7 @@ def _topics(topics: Sequence[StatedFact], partitions: Sequence[StatedFact]) -> M
         count = int(fact.values["partitions"])
         own = sorted(by_topic.get(fact.name, {}).items())
         pictured[fact.name] = PicturedTopic(
-            {number: state for number, state in own if number < count}, dict(_assignments(str(fact.values.get("configs", ""))))
+            {number: state for number, state in own if number < count}, dict(assignments(str(fact.values.get("configs", ""))))
         )
     return pictured
 
@@ -348,7 +348,7 @@ def _log_dirs(facts: Sequence[StatedFact]) -> Mapping[tuple[str, str], tuple[str
     return {place: tuple(sorted(names)) for place, names in partitions.items()}
 
 
-def _assignments(text: str) -> Iterator[tuple[str, str]]:
+def assignments(text: str) -> Iterator[tuple[str, str]]:
     """Yield the settings of `a=1,b=2,3`; a part without a name belongs to the value before it."""
     name, value = "", ""
     for part in filter(None, text.split(",")):

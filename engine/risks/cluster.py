@@ -7,12 +7,8 @@ from datetime import datetime
 
 from msgspec import Struct
 
-# a setting of a topic -> the setting of the brokers that holds for topics without it
-_OF_BROKERS = {
-    "max.message.bytes": "message.max.bytes",
-    "min.insync.replicas": "min.insync.replicas",
-    "unclean.leader.election.enable": "unclean.leader.election.enable",
-}
+from engine.model.pictures import BROKER_DEFAULTS
+
 _RETENTION_MS = {
     "log.retention.ms": 1,
     "log.retention.minutes": 60_000,
@@ -150,7 +146,7 @@ class AuditedCluster(Struct, frozen=True):
         differ."""
         if setting in topic.settings:
             return topic.settings[setting]
-        values = set(self.of_brokers(_OF_BROKERS[setting]).values())
+        values = set(self.of_brokers(BROKER_DEFAULTS.get(setting, setting)).values())
         return values.pop() if len(values) == 1 else None
 
     def number_of(self, topic: AuditedTopic, setting: str) -> int | None:

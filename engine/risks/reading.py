@@ -16,6 +16,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from engine.codec import foreign
+from engine.model.pictures import assignments
 from engine.risks.cluster import (
     AuditedBroker,
     AuditedCluster,
@@ -45,7 +46,6 @@ _TOPIC = re.compile(
 _PARTITION = re.compile(r"\s*Topic: (\S+)\s+Partition: (\d+)\s+Leader: \S+\s+Replicas: ([\d,]+)\s+Isr:")
 _GONE_GROUP = re.compile(r"Error: Consumer group '(.*)' does not exist\.")
 _GONE = re.compile(r"Error while executing topic command : Topic '(.*)' does not exist as expected")
-_BETWEEN_SETTINGS = re.compile(r",(?=[a-z][\w.]*=)")
 _BROKER_ROW = re.compile(r"(\d+) +(\S+) +(\d+) +(\S+) +(\S+) +broker\b")
 _SETTING_ROW = re.compile(r"  ([\w.]+)=(.*) sensitive=\w+ synonyms=\{.*\}$")
 _PROTOCOL_ROW = re.compile(r"\t(\w+\(\d+\)): (.*?)(?: \[usable: .*\])?,?$")
@@ -121,8 +121,7 @@ class _ClusterMemory:
 
     def _take_topic(self, name: str, settings: str | None) -> None:
         self.partitions.setdefault(name, {})
-        pairs = _BETWEEN_SETTINGS.split(settings.strip()) if settings else []
-        self.topic_settings[name] = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+        self.topic_settings[name] = dict(assignments(settings.strip())) if settings else {}
 
     def _take_partition(self, topic: str, partition: str, replicas: str) -> None:
         ids = tuple(int(id_) for id_ in replicas.split(",") if id_)

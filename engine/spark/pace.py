@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct, field
 
 from engine.codec import dumps, loads
+from engine.spark.checkpoints import LocalCheckpoint
 from engine.spark.slices import Scanned
 
 FILE = "pace.json"
@@ -54,9 +55,7 @@ def line_bound(pace: LinePace, streams: Iterable[str], max_lines: int | None, ma
 def write_pace(pace: LinePace, folder: Path) -> None:
     """Write `pace` into `folder`. A failure is ignored."""
     with suppress(OSError):
-        temporary = folder / f".{FILE}"
-        temporary.write_text(dumps(pace), encoding="utf-8")
-        temporary.replace(folder / FILE)
+        LocalCheckpoint(folder).write(FILE, dumps(pace))
 
 
 class PaceFile:

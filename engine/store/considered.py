@@ -31,9 +31,9 @@ def considered_of(connection: Connection, incident: Incident) -> tuple[Considere
     beside = _alerts_within(connection, incident.key[0], *when)
     keys = {alert.key for alert in beside}.difference(incident.alerts)
     considered = considered_rules(incident, beside, _spans(connection, incident.key[0], keys))
-    others = sorted({each.incident for each in considered if each.incident})
+    others = sorted({rule.incident for rule in considered if rule.incident})
     titles = {other.id: other.title for other in incidents_of(connection, others)}
-    return tuple(replace(each, title=titles.get(each.incident, "")) for each in considered)
+    return tuple(replace(rule, title=titles.get(rule.incident, "")) for rule in considered)
 
 
 def _alerts_within(connection: Connection, scope: str, begin: datetime, end: datetime) -> Sequence[Alert]:
@@ -58,6 +58,6 @@ def _spans(connection: Connection, scope: str, keys: set[AlertKey]) -> Mapping[A
     for chunk in in_chunks(sorted(key_by_text)):
         query = select(*columns).select_from(joined).where(incident_keys.c.scope == scope, incident_keys.c.key.in_(chunk))
         for row in connection.execute(query.order_by(table.number)):
-            begin, end = (datetime.fromisoformat(each) if each else None for each in (row.first_seen, row.until))
+            begin, end = (datetime.fromisoformat(stamp) if stamp else None for stamp in (row.first_seen, row.until))
             spans[key_by_text[row.key]].append(IncidentSpan(row.id, row.state, begin, end, row.merged_into))
     return spans

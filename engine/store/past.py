@@ -38,7 +38,7 @@ def past_of(connection: Connection, incident: Incident) -> Past:
     ids = [row.id for row in rows]
     remarks = _remarks(connection, ids)
     earlier = zip(rows, shown(connection, incidents_of(connection, ids)), strict=True)
-    chosen = tuple(PastIncident(each, _NEARNESS[row.distance], tuple(remarks[row.id])) for row, each in earlier)
+    chosen = tuple(PastIncident(other, _NEARNESS[row.distance], tuple(remarks[row.id])) for row, other in earlier)
     return Past(chosen, rows[0].total if rows else 0)
 
 

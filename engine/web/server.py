@@ -6,6 +6,7 @@ import errno
 import logging
 import signal
 import socket
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from ipaddress import ip_address
@@ -111,6 +112,19 @@ def serve(app: ASGIApp, listener: Listener, limits: ConnectionLimits = DEFAULT_L
     server = server_of(app, limits)
     with _ending_on_signals(server), _logging_once_per_minute("uvicorn.error", "asyncio"):
         server.run(sockets=[listener.socket])
+
+
+@contextmanager
+def serving(app: ASGIApp, listener: Listener, name: str) -> Iterator[None]:
+    """Serve `app` at `listener` on a thread of this name while the body runs; requests get END_WITHIN_S to finish."""
+    server = server_of(app)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener.socket]}, name=name, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(END_WITHIN_S + 2)
 
 
 def server_of(app: ASGIApp, limits: ConnectionLimits = DEFAULT_LIMITS) -> uvicorn.Server:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,6 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 from playwright.sync_api import Browser, Page, sync_playwright
-from starlette.types import ASGIApp
 
 from engine.model.acts import Act, ActKind
 from engine.model.incidents import Alert, Evidence, Incident, Verdict
@@ -26,7 +23,7 @@ from engine.store.store import BatchId
 from engine.web.access import SignedIn
 from engine.web.app import application
 from engine.web.passwords import Users, put_user
-from engine.web.server import Listener, listen_on, origins, server_of
+from engine.web.server import listen_on, origins, serving
 from engine.web.sessions import Sessions
 from tests.rulepack.playing import STORIES, play, story
 from tests.unit.picture.stories import restarted
@@ -103,7 +100,7 @@ def address(tmp_path_factory: pytest.TempPathFactory, incidents: list[Incident])
         entry = Delivery("kafka-ops", incident.id, incident.revision, Reason.OPENED, at, at, DeliveryState.DELIVERED)
         store.outbox().settle([Settlement(entry, at, known)])
     listener = listen_on("127.0.0.1", 0)
-    with serving(application(store, listener.names(), lambda: NOW, reader=Shelf()), listener):
+    with serving(application(store, listener.names(), lambda: NOW, reader=Shelf()), listener, "pages"):
         yield listener.address.rstrip("/")
     store.close()
 
@@ -120,20 +117,9 @@ def acting_address(tmp_path_factory: pytest.TempPathFactory, incidents: list[Inc
     access = SignedIn(users, Sessions("a secret of the tests", 3600, users.fingerprint), is_encrypted=False)
     listener = listen_on("127.0.0.1", 0)
     app = application(store, listener.names(), lambda: NOW, access=access, origins=origins(listener))
-    with serving(app, listener):
+    with serving(app, listener, "pages"):
         yield listener.address.rstrip("/")
     store.close()
-
-
-@contextmanager
-def serving(app: ASGIApp, listener: Listener) -> Iterator[None]:
-    """Serve an application on a thread."""
-    server = server_of(app)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener.socket]})
-    thread.start()
-    yield
-    server.should_exit = True
-    thread.join()
 
 
 @pytest.fixture(scope="module")  # while it runs, no other event loop can run in this thread

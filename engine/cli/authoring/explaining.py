@@ -323,15 +323,16 @@ class _Replayed:
 
     def windows(self, id_: str) -> Iterator[str]:
         """Yield lines on the windows of the correlation `id_`."""
-        correlation = next(each for each in self._plan.correlations if each.rule.id == id_)
+        correlations = {correlation.rule.id: correlation for correlation in self._plan.correlations}
+        correlation = correlations[id_]
         counted = {*correlation.rules, *correlation.expect}
         matches = [match for match in self._matches if match.rule_id in counted]
         nested = [
             CountedOccurrence(rule, alert.starts_at, dict(alert.labels))
-            for rule in sorted(counted & {each.rule.id for each in self._plan.correlations})
+            for rule in sorted(counted & correlations.keys())
             for alert in self._alerts(rule)
         ]
-        occurrences = sorted([*occurrences_of(matches), *nested], key=lambda each: each.at)
+        occurrences = sorted([*occurrences_of(matches), *nested], key=lambda occurrence: occurrence.at)
         condition = expression_text(correlation.condition) if correlation.condition is not None else ""
         undated = sum(not match.dated for match in matches)
         collapse_s = {signature.rule.id: signature.collapse_s for signature in self._plan.signatures}

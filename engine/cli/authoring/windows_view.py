@@ -36,7 +36,9 @@ class NearestWindow(Struct, frozen=True):
 def occurrences_of(matches: Iterable[Match]) -> list[CountedOccurrence]:
     """Return the dated matches as occurrences, in order of time."""
     dated = [match for match in matches if match.dated]
-    return sorted((CountedOccurrence(m.rule_id, m.at, {**m.labels, **m.captures}) for m in dated), key=lambda each: each.at)
+    return sorted(
+        (CountedOccurrence(m.rule_id, m.at, {**m.labels, **m.captures}) for m in dated), key=lambda occurrence: occurrence.at
+    )
 
 
 def correlation_lines(
@@ -55,7 +57,7 @@ def correlation_lines(
         collapse_s: by rule, the time from the first match of an entity within which all are one occurrence; 0 for none.
     """
     named = (*correlation.rules, *correlation.expect)
-    counts = Counter(each.rule for each in occurrences)
+    counts = Counter(occurrence.rule for occurrence in occurrences)
     yield f"counts {', '.join(f'{rule} ({counts[rule]})' for rule in dict.fromkeys(named)) or 'no rule'}"
     if occurrences:
         yield f"  from {moment(occurrences[0].at)} to {moment(occurrences[-1].at)}"
@@ -76,12 +78,11 @@ def correlation_lines(
 
 
 def _by_entity(correlation: Correlation, occurrences: Iterable[CountedOccurrence]) -> Mapping[str, list[CountedOccurrence]]:
+    labels = [(label, name) for label, name in correlation.rule.entity.items() if label != "cluster"]
     groups: dict[str, list[CountedOccurrence]] = {}
-    for each in occurrences:
-        entity = " ".join(
-            f"{label}={each.facts.get(name, '?')}" for label, name in correlation.rule.entity.items() if label != "cluster"
-        )
-        groups.setdefault(entity, []).append(each)
+    for occurrence in occurrences:
+        entity = " ".join(f"{label}={occurrence.facts.get(name, '?')}" for label, name in labels)
+        groups.setdefault(entity, []).append(occurrence)
     return groups
 
 
@@ -89,15 +90,15 @@ def _collapsed(group: Sequence[CountedOccurrence], collapse_s: Mapping[str, floa
     """Return the first of the occurrences of each rule that are one by its `collapse`."""
     firsts: list[CountedOccurrence] = []
     first_at: dict[str, datetime] = {}
-    for each in group:
-        first = first_at.get(each.rule)
+    for occurrence in group:
+        first = first_at.get(occurrence.rule)
         if (
             first is None
-            or each.at - first > timedelta(seconds=collapse_s.get(each.rule, 0.0))
-            or not collapse_s.get(each.rule)
+            or occurrence.at - first > timedelta(seconds=collapse_s.get(occurrence.rule, 0.0))
+            or not collapse_s.get(occurrence.rule)
         ):
-            first_at[each.rule] = each.at
-            firsts.append(each)
+            first_at[occurrence.rule] = occurrence.at
+            firsts.append(occurrence)
     return firsts
 
 
@@ -134,7 +135,7 @@ def _counted(
 
 
 def _count(field: str, window: Sequence[CountedOccurrence]) -> int:
-    return len({each.facts[field] for each in window if field in each.facts}) if field else len(window)
+    return len({occurrence.facts[field] for occurrence in window if field in occurrence.facts}) if field else len(window)
 
 
 def _missing(condition: Expression | None, number: int) -> int | None:
@@ -151,29 +152,32 @@ def _ordered(correlation: Correlation, entity: str, group: Sequence[CountedOccur
         if first.rule != correlation.rules[0]:
             continue
         chain = [first]
-        for each in group[number + 1 :]:
-            if each.at - first.at > span or len(chain) == len(correlation.rules):
+        for occurrence in group[number + 1 :]:
+            if occurrence.at - first.at > span or len(chain) == len(correlation.rules):
                 break
-            if each.rule == correlation.rules[len(chain)]:
-                chain.append(each)
+            if occurrence.rule == correlation.rules[len(chain)]:
+                chain.append(occurrence)
         best = max(best, chain, key=len)
     if len(best) == len(correlation.rules):
         return NearestWindow(entity, f"all in order from {moment(best[0].at)} to {best[-1].at:%H:%M:%S}", 1.0)
     wanted = correlation.rules[len(best)]
     if not best:
         return NearestWindow(entity, f"no {wanted}, which comes first", 0.0)
-    passed = ", ".join(f"{each.rule} at {each.at:%H:%M:%S}" for each in best)
+    passed = ", ".join(f"{occurrence.rule} at {occurrence.at:%H:%M:%S}" for occurrence in best)
     sentence = f"{passed} (from {moment(best[0].at)}); no {wanted} within {lasting(span)}"
     return NearestWindow(entity, sentence, len(best) / len(correlation.rules))
 
 
 def _paired(correlation: Correlation, entity: str, group: Sequence[CountedOccurrence], span: timedelta) -> NearestWindow:
     """Return the opening match that waited longest for its answer."""
-    openings = [each for each in group if each.rule in correlation.rules]
-    answers = [each.at for each in group if each.rule in correlation.expect]
+    openings = [occurrence for occurrence in group if occurrence.rule in correlation.rules]
+    answers = [occurrence.at for occurrence in group if occurrence.rule in correlation.expect]
     if not openings:
         return NearestWindow(entity, f"no {' or '.join(correlation.rules)}, which opens the pair", 0.0)
-    waits = [(min((at - each.at for at in answers if at >= each.at), default=timedelta.max), each) for each in openings]
+    waits = [
+        (min((at - occurrence.at for at in answers if at >= occurrence.at), default=timedelta.max), occurrence)
+        for occurrence in openings
+    ]
     wait, opening = max(waits, key=lambda pair: pair[0])
     began = f"{opening.rule} at {moment(opening.at)}"
     if wait > span:
