@@ -92,7 +92,7 @@ def fact_of(match: Match, scope: str, answers: Mapping[tuple[str, str], AnswerLi
 
 def _inserted(stated: list[Stamped], stamped: Stamped) -> bool:
     """Insert what was stated, if it is another one than before; return whether it was inserted."""
-    at = bisect_right(stated, stamped[0], key=lambda each: each[0])
+    at = bisect_right(stated, stamped[0], key=lambda earlier: earlier[0])
     if at and stated[at - 1][1] == stamped[1]:
         return False
     if at < len(stated) and stated[at][1] == stamped[1]:

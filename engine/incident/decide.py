@@ -103,7 +103,7 @@ def _proven(group: AlertGroup, incident: Incident, evidence: tuple[Evidence, ...
     fix = spelled(incident.fix, texts, incident.labels, plan)
     verify = spelled_command(incident.verify, texts, incident.labels, plan)
     checks, references = (
-        applicable(each, texts, incident.labels, plan) for each in (incident.next_checks, incident.references)
+        applicable(sentences, texts, incident.labels, plan) for sentences in (incident.next_checks, incident.references)
     )
     translations = _with_remarks(incident.translations, incident.fix, fix)
     proven = {"evidence": evidence, "fix": fix, "verify": verify, "next_checks": checks, "references": references}

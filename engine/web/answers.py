@@ -24,8 +24,8 @@ def history_value(history: History) -> Mapping[str, Any]:
         "lines": lines_value(history.incident, history.lines),
         "deliveries": [_delivery(status) for status in history.standings],
         "timeline": [_change(change) for change in history.changes],
-        "considered": [_considered(each) for each in history.considered],
-        "past": {"total": history.past.total, "incidents": [_past(each) for each in history.past.incidents]},
+        "considered": [_considered(rule) for rule in history.considered],
+        "past": {"total": history.past.total, "incidents": [_past(earlier) for earlier in history.past.incidents]},
     }
 
 

@@ -225,13 +225,13 @@ def _timeline(history: History, width: int) -> Text:
 def _considered(history: History, width: int) -> Text:
     """Return the rules that were considered and are no part of the incident, as lines."""
     page = Text()
-    _entries(page, "Not this", [_considered_line(each) for each in history.considered], width)
+    _entries(page, "Not this", [_considered_line(considered) for considered in history.considered], width)
     return page
 
 
-def _considered_line(each: ConsideredRule) -> str:
-    name = f"{each.incident} {each.title} [{each.rule}]" if each.incident else f"[{each.rule}]"
-    return f"{each.count:,} x {name} {entity(each.labels)}: {CONSIDERED_WORDS[each.reason]}"
+def _considered_line(considered: ConsideredRule) -> str:
+    name = f"{considered.incident} {considered.title} [{considered.rule}]" if considered.incident else f"[{considered.rule}]"
+    return f"{considered.count:,} x {name} {entity(considered.labels)}: {CONSIDERED_WORDS[considered.reason]}"
 
 
 def _past(past: Past, width: int) -> Text:
