@@ -118,11 +118,9 @@ class SlackReceiver(Struct, frozen=True):
             return []
         granted = next((str(value) for name, value in headers.items() if name.lower() == "x-oauth-scopes"), None)
         scopes = None if granted is None else {scope.strip() for scope in granted.split(",")}
-        missing = [] if scopes is None else list(missing_rights(scopes, self.channel, **self._extras()))
+        needs = {"has_buttons": bool(self.app_token), "has_pictures": self.paint is not None}
+        missing = [] if scopes is None else list(missing_rights(scopes, self.channel, **needs))
         return [*missing, *self._refusal_of_app_token(), *self._refusal_of_tables()]
-
-    def _extras(self) -> dict[str, bool]:
-        return {"has_buttons": bool(self.app_token), "has_pictures": self.paint is not None}
 
     def _refusal_of_app_token(self) -> list[str]:
         """Return a sentence when Slack refuses the app's token; none when it cannot be asked."""
@@ -328,8 +326,8 @@ class _DeliverySession:
     def _put_picture(self) -> None:
         """Upload the picture into the thread when one is due. A failure is no failure of the delivery."""
         state, incident = due_picture(self._notification, self.marks), self._notification.incident
-        is_due = state and self._paint is not None and MARK not in self._forbidden
-        png = self._paint(incident) if is_due and self._paint is not None else None
+        paint = None if MARK in self._forbidden else self._paint
+        png = paint(incident) if state and paint is not None else None
         if png is None:
             return
         match uploaded(self._client, self.marks["channel"], self.marks["ts"], incident, png):

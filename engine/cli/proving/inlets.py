@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from msgspec import Struct
 
@@ -48,23 +49,20 @@ def chosen_inlet(settings: Settings, name: str) -> Inlet:
 def _inlets_of(source: SourceSettings) -> Iterator[Inlet]:
     beginning = f"{source.type} {source.scope}"
     if source.type == "files":
-        yield Inlet(f"{beginning} {' '.join(source.paths)}", lambda _proof, line: _into_file(source, line))
+        yield Inlet(f"{beginning} {' '.join(source.paths)}", partial(_into_file, source))
     for topic in source.topics:
-        yield Inlet(f"{beginning} {topic}", lambda _proof, line, topic=topic: _into_topic(source, topic, line))  # type: ignore[misc]
+        yield Inlet(f"{beginning} {topic}", partial(_into_topic, source, topic))
     for pattern in source.indices:
-        yield Inlet(
-            f"{beginning} {pattern}",
-            lambda proof, line, pattern=pattern: _into_index(source, pattern, proof, line),  # type: ignore[misc]
-        )
+        yield Inlet(f"{beginning} {pattern}", partial(_into_index, source, pattern))
 
 
-def _into_file(source: SourceSettings, line: str) -> str:
+def _into_file(source: SourceSettings, _proof: Proof, line: str) -> str:
     from connectors.files.proving import put_line  # noqa: PLC0415
 
     return str(put_line(source.paths, line))
 
 
-def _into_topic(source: SourceSettings, topic: str, line: str) -> str:
+def _into_topic(source: SourceSettings, topic: str, _proof: Proof, line: str) -> str:
     try:
         from connectors.kafka.proving import put_line  # noqa: PLC0415  (needs the extra)
     except ImportError:
