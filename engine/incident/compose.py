@@ -104,7 +104,7 @@ def _composed(group: AlertGroup, context: IncidentContext, incident_id: str, vie
         fix=view.fix(stage, stage_environment, _settings(main), words),
         verify=render.command(stage.runbook.verify, environment),
         symptoms=symptoms,
-        captures={name: _single(capture) for name, capture in captures.items()},
+        captures={name: _single(name, capture) for name, capture in captures.items()},
         also_possible=group.possible,
         next_checks=tuple(render.prose(check, environment) for check in stage.runbook.next_checks),
         references=stage.runbook.references,
@@ -279,7 +279,7 @@ def _environment(
     if brokers:
         environment["brokers"] = ",".join(brokers)
     for name, capture in captures.items():
-        environment[name] = _single(capture)
+        environment[name] = _single(name, capture)
         environment[f"{name}.all"] = list(capture.values)
         aggregates = ((number, getattr(capture, number)) for number in _NUMBERS)
         environment.update((f"{name}.{number}", _whole(value)) for number, value in aggregates if value is not None)
@@ -321,9 +321,16 @@ def _stamp(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _single(capture: Capture) -> Value:
-    """Return the value that represents a capture: the largest number, else the first text."""
-    return capture.values[0] if capture.max is None else _whole(capture.max)
+def _single(name: str, capture: Capture) -> Value:
+    """Return the value that represents the capture of that name: the largest number, else the first text.
+
+    Of a partition or offset it is the first, as of the topic: the largest ones of several lines together are a record that no
+    line names, and a command that passes over it would leave out others.
+    """
+    if capture.max is None:
+        return capture.values[0]
+    of_record = name in ("partition", "offset") or name.endswith("_partition")
+    return _whole(capture.first if of_record and capture.first is not None else capture.max)
 
 
 def _whole(number: float) -> int | float:

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.incident import MemoryLedger, group
-from engine.model.incidents import QUIET, Verdict
+from engine.model.incidents import QUIET, Capture, Verdict
 from engine.model.pictures import ClusterPicture
 from engine.model.rules import Clear
 from tests.unit.incident.scene import NOON, alert, explains, plan, rule
@@ -45,6 +45,18 @@ def test_silence_does_not_end_an_incident_before_a_symptom_that_lasts(
     (incident,) = {each.id: each for each in group(verdicts, rules, MemoryLedger())}.values()
     assert (incident.rule, incident.status) == ("record-unreadable", status)
     assert incident.resolved_at == {"open": None, "resolved": alerts[int(symptom_over)].ends_at}[status]
+
+
+def test_partition_and_offset_are_those_of_one_line() -> None:
+    captures = {
+        "topic": Capture(("orders", "audit")),
+        "partition": Capture((0, 3), 0, 3, 0, 3, 3),
+        "offset": Capture((100, 9), 100, 9, 9, 100, 109),
+        "size": Capture((5, 8), 5, 8, 5, 8, 13),
+    }
+    unread = replace(alert("record-unreadable", 0, 5), captures=captures)
+    (incident,) = group([Verdict(unread.key, (unread,))], plan(rule("record-unreadable")), MemoryLedger())
+    assert incident.captures == {"topic": "orders", "partition": 0, "offset": 100, "size": 8}
 
 
 def test_the_cluster_is_looked_at_once_for_all_languages() -> None:
