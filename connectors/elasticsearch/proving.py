@@ -19,7 +19,12 @@ from engine.shipping import MESSAGE
 
 MOST_TARGETS = 5
 _TIME = "@timestamp"
-_VALUES = {"term": "value", "match": "query", "match_phrase": "query", "prefix": "value"}  # kind of query -> key of its long form
+_VALUES = {
+    "term": "value",
+    "match": "query",
+    "match_phrase": "query",
+    "prefix": "value",
+}  # kind of query -> key of its long form
 _KEYWORD = ".keyword"  # what a mapping that nobody wrote has beside each text
 
 
@@ -38,7 +43,7 @@ def put_document(
     """
     client = open_client(connection)
     try:
-        names = _targets(client.indices.resolve_index(name=pattern))
+        names = _targets(client.indices.resolve_index(name=pattern).body)
         if not names:
             raise SourceMissing(f"{connection.place}: no index is called {pattern}")
         asked = {} if query is None else dict(_asked(query))

@@ -36,9 +36,7 @@ def put_line(servers: str, options: Mapping[str, str], topic: str, line: str) ->
     raise explained(error, servers, topic)
 
 
-def _produced(
-    producer: Producer, servers: str, topic: str, line: str, key: str | None
-) -> tuple[KafkaError | None, Message]:
+def _produced(producer: Producer, servers: str, topic: str, line: str, key: str | None) -> tuple[KafkaError | None, Message]:
     """Produce one record; return why it was refused, None if it was not, and the record.
 
     Raises SourceError when it cannot be sent, SourceAway when nobody answers.

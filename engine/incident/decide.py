@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from engine.incident.alert_groups import AlertGroup, alert_groups, ordered
 from engine.incident.compose import IncidentContext, compose, evidence_ids, evidence_in_order
 from engine.incident.dialects import applicable, spelled, spelled_command
-from engine.incident.platforms import IncidentSpan, fitted, place_of
 from engine.incident.links import link_alerts
+from engine.incident.platforms import IncidentSpan, fitted, place_of
 from engine.model.incidents import OTHERS, Alert, AlertKey, Evidence, Incident, RenderedStep, Roster
 from engine.model.pictures import ClusterPicture
 from engine.model.rules import Plan

@@ -16,7 +16,6 @@ from connectors.elasticsearch.connection import ElasticsearchConnection
 from connectors.elasticsearch.proving import put_document
 from engine.cli.main import main
 from engine.errors import SourceError
-from engine.store import Store
 from tests.servers.elasticsearch import ElasticsearchNode
 from tests.servers.indexing import Index
 from tests.servers.topics import Topics

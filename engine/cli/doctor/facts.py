@@ -16,6 +16,7 @@ from urllib.request import Request
 
 from msgspec import Struct
 
+from engine.cli.doctor.rule_times import RuleTimes
 from engine.cli.resuming import planned_offsets
 from engine.config import MetricsSettings, Settings
 from engine.deliver.leading import NOTIFIER
@@ -80,6 +81,7 @@ class RunFacts(Struct, frozen=True):
         ready_url: the address of /readyz; empty when `metrics` is not configured.
         ready: the answer of /readyz; None when nothing is served, or nothing answers.
         is_here: the job is a process of this machine.
+        rule_times: what the rules cost on the latest lines; None when that was not measured.
     """
 
     now_s: float
@@ -96,6 +98,7 @@ class RunFacts(Struct, frozen=True):
     ready_url: str = ""
     ready: str | None = None
     is_here: bool = False
+    rule_times: RuleTimes | None = None
 
     @property
     def now(self) -> datetime:
