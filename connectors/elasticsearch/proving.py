@@ -43,7 +43,7 @@ def put_document(
     """
     client = open_client(connection)
     try:
-        names = _targets(client.indices.resolve_index(name=pattern).body)
+        names = _targets(client.indices.resolve_index(name=pattern))
         if not names:
             raise SourceMissing(f"{connection.place}: no index is called {pattern}")
         asked = {} if query is None else dict(_asked(query))
@@ -60,7 +60,7 @@ def put_document(
         client.close()
 
 
-def _targets(resolved: Mapping[str, Any]) -> Sequence[str]:
+def _targets(resolved: Any) -> Sequence[str]:
     """Return the names to write to, in the order in which they are tried."""
     indices = [index["name"] for index in resolved.get("indices", ()) if "closed" not in index.get("attributes", ())]
     kinds = [[found["name"] for found in resolved.get(kind, ())] for kind in ("data_streams", "aliases")]

@@ -1,8 +1,8 @@
 """The commands of a fix as they work at the time of the incident and on the platform where its lines were printed. Pure.
 
 Rules are written for a machine with systemd, and with times from now on (`journalctl -u kafka --since "1 hour ago"`). An
-incident is often read later, and Docker, Kubernetes and Windows have other commands. Sources: systemd.time(7), `docker inspect`,
-`docker logs`, `kubectl logs`, Get-WinEvent.
+incident is often read later, and Docker, Kubernetes and Windows have other commands. Sources: systemd.time(7), `docker
+inspect`, `docker logs`, `kubectl logs`, Get-WinEvent.
 """
 
 from __future__ import annotations
