@@ -320,7 +320,7 @@ def counted_by(correlation: Correlation) -> frozenset[str]:
 
 
 def _counted_below(id_: str, correlations: Mapping[str, Correlation]) -> frozenset[str]:
-    """Return the rules that a correlation counts, and those that correlations among them count; a rule counts no rule above it."""
+    """Return the rules that a correlation counts, and those that correlations among them count."""
     counted = counted_by(correlations[id_])
     return counted.union(*(_counted_below(rule, correlations) for rule in counted & correlations.keys()))
 
