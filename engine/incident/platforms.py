@@ -57,7 +57,7 @@ class ProcessPlace(Struct, frozen=True):
     unit: str = ""
 
 
-class IncidentSpan(Struct, frozen=True):
+class LineSpan(Struct, frozen=True):
     """When the lines of an incident begin and end; None where they bear no date."""
 
     first: datetime | None
@@ -92,7 +92,7 @@ def place_of(labels: Labels, sources: Sequence[str], texts: Iterable[str]) -> Pr
     return ProcessPlace(Platform.MACHINE, unit=_single(units))
 
 
-def fitted(steps: Iterable[RenderedStep], place: ProcessPlace, span: IncidentSpan) -> tuple[RenderedStep, ...]:
+def fitted(steps: Iterable[RenderedStep], place: ProcessPlace, span: LineSpan) -> tuple[RenderedStep, ...]:
     """Return the steps, in their order, with each `journalctl` as it works for the time `span` and at `place`."""
     return tuple(_fitted(step, place, span) if _is_journal(step.run) else step for step in steps)
 
@@ -102,7 +102,7 @@ def _is_journal(command: str) -> bool:
     return command.startswith("journalctl ") and "${" not in command
 
 
-def _fitted(step: RenderedStep, place: ProcessPlace, span: IncidentSpan) -> RenderedStep:
+def _fitted(step: RenderedStep, place: ProcessPlace, span: LineSpan) -> RenderedStep:
     arguments = shlex.split(step.run)
     since, until = _window(arguments, span)
     if "-k" not in arguments:
@@ -119,7 +119,7 @@ def _remarked(step: RenderedStep, pattern: str, run: str) -> RenderedStep:
     return replace(step, do=pattern.format(do=step.do), run=run)
 
 
-def _window(arguments: Sequence[str], span: IncidentSpan) -> tuple[datetime | None, datetime | None]:
+def _window(arguments: Sequence[str], span: LineSpan) -> tuple[datetime | None, datetime | None]:
     """Return since and until when to look: as long before the incident as the command looks back from now. None, None for an
     incident without dates."""
     if span.first is None:

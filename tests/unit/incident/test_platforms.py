@@ -6,18 +6,18 @@ from datetime import timedelta, timezone
 
 import pytest
 
-from engine.incident.platforms import IncidentSpan, Platform, ProcessPlace, fitted, place_of
+from engine.incident.platforms import LineSpan, Platform, ProcessPlace, fitted, place_of
 from engine.model.incidents import RenderedStep
 from tests.unit.incident.scene import NOON, minute
 
-SPAN = IncidentSpan(NOON, minute(20))
+SPAN = LineSpan(NOON, minute(20))
 KILLED = "journalctl -k --since '2 hours ago' --grep 'Out of memory|oom-kill|I/O error|Killed process'"
 BROKEN = "journalctl -k --since '7 days ago' --grep 'I/O error|EXT4-fs'"
 UNIT = "journalctl -u kafka --since '1 hour ago'"
 MACHINE = ProcessPlace(Platform.MACHINE)
 
 
-def run(command: str, place: ProcessPlace = MACHINE, span: IncidentSpan = SPAN) -> str:
+def run(command: str, place: ProcessPlace = MACHINE, span: LineSpan = SPAN) -> str:
     [step] = fitted([RenderedStep("Look", "os", run=command)], place, span)
     return step.run
 
@@ -32,13 +32,13 @@ def test_the_journal_is_read_at_the_time_of_the_incident_with_its_zone() -> None
 
 def test_a_time_of_another_zone_is_the_same_instant() -> None:
     seoul = NOON.astimezone(timezone(timedelta(hours=9)))
-    assert run(UNIT, span=IncidentSpan(seoul, None)) == (
+    assert run(UNIT, span=LineSpan(seoul, None)) == (
         "journalctl -u kafka --since '2022-10-05 11:00 UTC' --until '2022-10-05 12:10 UTC'"
     )
 
 
 def test_without_a_date_and_with_a_missing_value_a_command_stays_as_it_is() -> None:
-    assert run(KILLED, span=IncidentSpan(None, None)) == KILLED
+    assert run(KILLED, span=LineSpan(None, None)) == KILLED
     assert run("journalctl -u ${unit:?} --since '1 hour ago'") == "journalctl -u ${unit:?} --since '1 hour ago'"
     assert run("df -h", ProcessPlace(Platform.WINDOWS)) == "df -h"
 
