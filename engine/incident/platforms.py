@@ -33,6 +33,7 @@ _KILLED = re.compile(r"(?i)killed|oom")
 _STRIMZI = re2.compile(r"io\.strimzi\.|-kafka-brokers\.|/opt/kafka/custom-config/|STRIMZI_")
 _WINDOWS = re2.compile(r"(?:^|[\s\"'(=\[,])[A-Za-z]:(?:\\{1,2}|/)\w[\w.-]+")
 _DOCKER = re.compile(r"docker/(.+?)\.log(?:\.\d{1,3})?(?:\.gz)?(?:~\d+)?")  # connectors/files/containers
+_PART = re.compile(r"broker-\d+")  # of a stream that is several brokers' logs (engine/cli/mixtures), as a service may be called
 _UNIT = re.compile(r"journald/[^/:]+:(.+\.service)")
 _INSPECTED = "{{.State.Status}} exit={{.State.ExitCode}} oom={{.State.OOMKilled}} {{.State.FinishedAt}} {{.State.Error}}"
 
@@ -79,7 +80,7 @@ def place_of(labels: Labels, sources: Sequence[str], texts: Iterable[str]) -> Pr
         pods = {name.partition("/")[0] for name in inside if "/" in name}
         named = pod or _single(pods)
         return ProcessPlace(Platform.KUBERNETES, container, named, labels.get("namespace", ""))
-    if inside:
+    if inside and (container or not all(_PART.fullmatch(name) for name in inside)):
         return ProcessPlace(Platform.COMPOSE)
     if container or docker:
         return ProcessPlace(Platform.DOCKER, container or _single(docker))

@@ -90,6 +90,8 @@ def test_a_disk_is_looked_at_where_its_kernel_is() -> None:
         ({}, ["docker/broker-1.log", "docker/broker-1.log.1"], "", ProcessPlace(Platform.DOCKER, "broker-1")),
         ({}, ["docker/broker-1.log", "docker/broker-2.log"], "", ProcessPlace(Platform.DOCKER)),
         ({"container": "broker-1"}, ["compose.log#broker-1"], "", ProcessPlace(Platform.COMPOSE)),
+        ({}, ["compose.log#kafka-1", "compose.log#kafka-2"], "", ProcessPlace(Platform.COMPOSE)),
+        ({}, ["stdin#broker-1", "stdin#broker-2"], "", MACHINE),  # parts of a stream
         ({"container": "kafka"}, ["all.log#a-0/kafka"], "", ProcessPlace(Platform.KUBERNETES, "kafka", "a-0")),
         (
             {"namespace": "n", "pod": "a-0", "container": "kafka"},
