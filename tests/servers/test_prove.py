@@ -22,7 +22,7 @@ from tests.servers.topics import Topics
 from tests.spark.test_run import WITHIN_S, tocsin, wait
 from tests.standins.http import HttpStandIn, StandInReply, TakenRequest
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("runtime")]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("runtime"), pytest.mark.timeout(900)]
 
 AT = "2026-01-01T00:00:00Z"
 
