@@ -58,7 +58,7 @@ test: check java ## check, then everything that needs Java, a server or more tim
 	@$(PYTEST) -n auto --dist worksteal -m "slow and not spark and not server and not long"
 	@$(PYTEST) -n 2 --dist worksteal -m "(spark or server) and not long" # two: they wait more than they compute
 
-soak: $(STAMP) java ## what takes minutes each: faults on real clusters, a full disk, a killed broker, a run killed twenty times, ten minutes of damaged lines, and of whole runs over them
+soak: $(STAMP) java ## what takes minutes each: faults on real clusters, a full disk, a killed broker, a run killed twenty times, ten minutes of damaged lines, and of whole runs over them, the walk from a wheel to the first incident
 	@$(BIN)/pytest -q -m long
 	@TOCSIN_KILLS=20 $(BIN)/pytest -q tests/servers/test_kill.py
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command as build_command
 
 from engine import __version__
@@ -71,6 +71,16 @@ def explanation(error: TocsinError) -> str:
 class Commands(TyperGroup):
     """The group of all commands. Imports only the command that is requested."""
 
+    _completes_names = False
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Return what may follow on the command line, for the completion of a shell; no command is imported for its name."""
+        self._completes_names = True
+        try:
+            return list(super().shell_complete(ctx, incomplete))
+        finally:
+            self._completes_names = False
+
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands, sorted."""
         return list(command_files())
@@ -79,6 +89,8 @@ class Commands(TyperGroup):
         """Import and build a command; return None when there is no such file. Raises RuntimeMissing."""
         if cmd_name not in command_files():
             return None
+        if self._completes_names:
+            return TyperCommand(cmd_name, callback=None, help=summary(command_files()[cmd_name]))
         app = _import_command(cmd_name)
         app.rich_markup_mode = None  # plain help: loading rich would double the start-up time
         app._add_completion = False
@@ -114,7 +126,6 @@ class Commands(TyperGroup):
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}  # of every command: they inherit it
 application = typer.Typer(
     cls=Commands,
-    add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
     help=EXAMPLES,

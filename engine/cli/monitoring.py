@@ -9,11 +9,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from engine.cli.state_size import checkpoint_bytes, store_bytes
 from engine.config import HeartbeatSettings, MetricsSettings, Settings
 from engine.deliver import DeliveryNotice
-from engine.errors import RuntimeMissing, StoreError
+from engine.errors import RuntimeMissing, StoreError, UnknownIncident
 from engine.metrics.health import Health
 from engine.metrics.status import JobRecord, NotifierRecord, StatusClock
+from engine.model.notifications import DeliveryState, Reason
 from engine.model.statuses import JobStatus, NotifierStatus
 from engine.ports import Say
 from engine.secrets import revealed
@@ -49,7 +51,11 @@ class Monitoring:
         """Take the store, whose metrics are collected from now on."""
         self._store = store
         if self._metrics is not None:
-            self._metrics.collect_from(store)
+            sizes = {
+                "store": lambda: store_bytes(store, self._settings.store.path),
+                "checkpoint": lambda: checkpoint_bytes(self._settings.checkpoint),
+            }
+            self._metrics.collect_from(store, sizes)
 
     def _read_store(self) -> None:
         if self._store is None:
@@ -87,8 +93,15 @@ class Monitoring:
 
     def attempted(self, notice: DeliveryNotice) -> None:
         """Take the outcome of an attempt to notify a receiver."""
-        if self._metrics is not None:
-            self._metrics.attempted(notice.entry, notice.receipt.state)
+        if self._metrics is None:
+            return
+        entry, state = notice.entry, notice.receipt.state
+        self._metrics.attempted(entry, state)
+        if state is DeliveryState.DELIVERED and entry.reason is Reason.OPENED and self._store is not None:
+            with suppress(StoreError, UnknownIncident):  # it may be gone from the store meanwhile
+                first = self._store.acts().incident(entry.incident).first_seen
+                if first is not None:
+                    self._metrics.told(entry.receiver, first)
 
     def notifier_works(self) -> None:
         """Take a sign of life of the notifier."""

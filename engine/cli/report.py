@@ -34,6 +34,7 @@ SEVERITY_STYLES: Mapping[str, str] = {
     "info": "bold",
 }
 
+_POWERSHELL = re.compile(r"[A-Z][a-z]+-[A-Z]|bin\\windows\\")
 _WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|\\.|\S)+""")
 
 
@@ -156,11 +157,12 @@ def block(page: Text, name: str, lines: Iterable[str], style: str = "") -> None:
 
 
 def _command_lines(command: str, width: int) -> Iterator[str]:
-    """Yield a shell command as lines that end in a backslash and can be pasted; an option stays with its value."""
-    line = ""
+    """Yield a shell command as lines that can be pasted: each but the last ends in a backslash, of PowerShell in a backtick; an
+    option stays with its value."""
+    line, goes_on = "", "`" if _POWERSHELL.match(command) else "\\"
     for part in _parts(visible(command)):
         if line and cell_len(line) + 1 + cell_len(part) > width - 2:
-            yield f"{line} \\"
+            yield f"{line} {goes_on}"
             line = f"  {part}"
         else:
             line = f"{line} {part}" if line else part

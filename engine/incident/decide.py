@@ -13,6 +13,7 @@ from engine.incident.alert_groups import AlertGroup, alert_groups, ordered
 from engine.incident.compose import IncidentContext, compose, evidence_ids, evidence_in_order
 from engine.incident.dialects import applicable, spelled, spelled_command
 from engine.incident.links import link_alerts
+from engine.incident.platforms import LineSpan, fitted, place_of
 from engine.model.incidents import OTHERS, Alert, AlertKey, Evidence, Incident, RenderedStep, Roster
 from engine.model.pictures import ClusterPicture
 from engine.model.rules import Plan
@@ -99,8 +100,11 @@ def _with_evidence(groups: Sequence[AlertGroup], incidents: Sequence[Incident], 
 def _proven(group: AlertGroup, incident: Incident, evidence: tuple[Evidence, ...], plan: Plan) -> Incident:
     """Return an incident with its evidence, and its fix and its check in the spelling of who printed that of its own alerts."""
     own = {event_id for alert in (*group.firings, *group.stages) for event_id in alert.evidence}
-    texts = [event.text for event in evidence if event.event_id in own]
+    own_events = [event for event in evidence if event.event_id in own]
+    texts = [event.text for event in own_events]
+    place = place_of(incident.labels, [event.source_id for event in own_events], texts)
     fix = spelled(incident.fix, texts, incident.labels, plan)
+    fix = fitted(fix, place, LineSpan(incident.first_seen, incident.last_seen))
     verify = spelled_command(incident.verify, texts, incident.labels, plan)
     checks, references = (
         applicable(sentences, texts, incident.labels, plan) for sentences in (incident.next_checks, incident.references)

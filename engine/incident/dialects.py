@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
@@ -14,6 +15,7 @@ from engine.model.records import Labels
 from engine.model.rules import Plan
 from engine.model.words import frame
 
+_GROUP = re.compile(r"\\([1-9])")
 SPELLED = frame("{do} (spelled for {dialect})")  # what a step becomes
 
 
@@ -93,8 +95,14 @@ def _command(command: str, dialect: Dialect) -> tuple[str, str]:
     for expression, text in dialect.commands.items():
         match = _compiled(expression).search(command)
         if match:
-            return command[: match.start()] + text + command[match.end() :], _spelled_for(dialect)
+            return command[: match.start()] + _with_groups(text, match) + command[match.end() :], _spelled_for(dialect)
     return command, ""
+
+
+def _with_groups(text: str, match: re2._Match[str]) -> str:
+    r"""Return `text` with each `\1` to `\9` replaced by that group of the match; a number that it has no group for stays."""
+    groups = match.groups()
+    return _GROUP.sub(lambda number: (groups[int(number[1]) - 1] or "") if int(number[1]) <= len(groups) else number[0], text)
 
 
 def _with_settings(step: RenderedStep, texts: Sequence[str], labels: Labels, plan: Plan) -> RenderedStep:

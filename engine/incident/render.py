@@ -42,7 +42,7 @@ _CHARSETS: Mapping[str, re.Pattern[str]] = {
     "url": re.compile(r"https?://[A-Za-z0-9.\-_:/\[\]~%]+"),
     "list": re.compile(r"[\w.][\w.\-:,]*"),
     "time": re.compile(r"[0-9T:.\-+Z]+"),
-    "path": re.compile(r"[\w./][\w.\-:/@+,=%~]*"),
+    "path": re.compile(r"[\w./][\w.\-:/@+,=%~]*|[A-Za-z]:\\[\w.\-\\@+,=%~]*"),  # the second one of Windows
 }
 _REMARK = re.compile(rf" ?\(([^()]*{OMITTED}[^()]*)\)")
 _PART = re.compile(r".+?(?:[,;] |$)", re.DOTALL)  # of a remark, with the comma or semicolon behind it

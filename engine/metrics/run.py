@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, PlatformCollector, ProcessCollector, generate_latest
@@ -57,10 +57,17 @@ class RunMetrics:
             buckets=_DELAY_S,
             registry=registry,
         )
+        self._line_s = Histogram(
+            "tocsin_line_to_delivery_seconds",
+            "Time from the first line of an incident to the delivery of the message that it opened.",
+            ["receiver"],
+            buckets=_DELAY_S,
+            registry=registry,
+        )
 
-    def collect_from(self, store: Store) -> None:
-        """Add what is read from `store` at each scrape."""
-        self._registry.register(StoreCollector(store))
+    def collect_from(self, store: Store, sizes: Mapping[str, Callable[[], int | None]] | None = None) -> None:
+        """Add what is read from `store` at each scrape, and the `sizes` of the state (see StoreCollector)."""
+        self._registry.register(StoreCollector(store, sizes))
 
     def read(self, stream: str, lines: int, size: int) -> None:
         """Count the lines and bytes that a batch read from a stream; streams beyond MOST_STREAMS together."""
@@ -88,6 +95,10 @@ class RunMetrics:
         self._attempts.labels(entry.receiver, entry.reason.value, outcome.value).inc()
         if outcome is DeliveryState.DELIVERED:
             self._delay_s.labels(entry.receiver).observe(max((self._now() - entry.known_at).total_seconds(), 0.0))
+
+    def told(self, receiver: str, first_line_at: datetime) -> None:
+        """Take the delivery of the message that an incident opened, and when the first line of the incident was written."""
+        self._line_s.labels(receiver).observe(max((self._now() - first_line_at).total_seconds(), 0.0))
 
     def exposition(self) -> bytes:
         """Return all metrics in the text format of Prometheus 0.0.4."""

@@ -58,6 +58,13 @@ def count_by_state_and_severity(connection: Connection) -> Mapping[tuple[str, st
     return {(row[0], row[1]): row[2] for row in rows}
 
 
+def count_by_rule(connection: Connection) -> Mapping[str, int]:
+    """Return how many incidents there are by rule, without those that were merged or retracted."""
+    state = shown_state()
+    query = select(incidents.c.rule, func.count()).select_from(HANDLED).where(state.not_in(("merged", "retracted")))
+    return {row[0]: row[1] for row in connection.execute(query.group_by(incidents.c.rule))}
+
+
 def values_by_facet(connection: Connection) -> Mapping[str, Sequence[str]]:
     """Return the values of `component`, `cluster`, `rule` and `receiver` that any incident has, sorted."""
     columns = {"component": incidents.c.component, "cluster": incidents.c.scope, "rule": incidents.c.rule}

@@ -39,7 +39,7 @@ from engine.store.outbox import Outbox
 from engine.store.past import past_of
 from engine.store.proofs import Proofs
 from engine.store.retention import prune
-from engine.store.search import count_by_state_and_severity, find, going_on, values_by_facet
+from engine.store.search import count_by_rule, count_by_state_and_severity, find, going_on, values_by_facet
 from engine.store.stats import rule_stats
 from engine.store.statuses import Statuses
 from engine.store_address import StoreAddress
@@ -199,6 +199,11 @@ class Store:
         """Return how many incidents there are by state and severity; those without any are left out."""
         with self._reading() as connection:
             return count_by_state_and_severity(connection)
+
+    def rule_counts(self) -> Mapping[str, int]:
+        """Return how many incidents there are by rule, without those that were merged or retracted."""
+        with self._reading() as connection:
+            return count_by_rule(connection)
 
     def facets(self) -> Mapping[str, Sequence[str]]:
         """Return the values by which the list can be narrowed: of `component`, `cluster`, `rule` and `receiver`, sorted."""

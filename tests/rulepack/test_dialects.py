@@ -71,6 +71,9 @@ SPOKEN_COMMANDS: Mapping[str, Mapping[int, str]] = {
     "scala-clients": {LOOK: "kafka-topics.sh --zookeeper ${zookeeper:?} --describe --topic orders", REACH: "", RESET: ""},
     "kafka-until-0-10": {LOOK: "kafka-topics.sh --zookeeper ${zookeeper:?} --describe --topic orders", RESET: ""},
     "kafka-until-2-1": {LOOK: "kafka-topics.sh --zookeeper ${zookeeper:?} --describe --topic orders"},
+    "windows": {
+        step: f"bin\\windows\\{command.replace('.sh', '.bat')}" for step, command in COMMANDS.items() if ".sh " in command
+    },
 }
 OF_HISTORY = "schema.history.internal"
 OF_SINK, OF_SOURCE = "consumer.override.request.timeout.ms", "producer.override.request.timeout.ms"
@@ -191,6 +194,7 @@ SPOKEN: Mapping[str, tuple[str, Mapping[str, str], Mapping[int, Mapping[str, str
             READ: {"debezium.snapshot.mode": "initial"},
         },
     ),
+    "windows": ("[2024-05-21 12:47:08,123] ERROR TROUBLE in dir C:\\kafka\\logs (kafka.server.LogDirFailureChannel)", {}, {}),
     "airbyte": ("2024-05-21 12:47:08 source > TROUBLE io.airbyte.cdk.integrations", {}, {READ: {}}),
     "nifi": ("2017-04-06 21:07:28,262 ERROR [Timer-Driven-9] o.a.n.c.m.processors.CaptureChangeMySQL TROUBLE", {}, {READ: {}}),
     "debezium-server": (

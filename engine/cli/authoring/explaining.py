@@ -27,7 +27,7 @@ from engine.model.matches import Match, Value
 from engine.model.phrases import moment, named
 from engine.model.records import LogEvent, Progress, RawLine
 from engine.model.redaction import Redaction
-from engine.model.rules import Item, Plan, Signature, Test
+from engine.model.rules import Correlation, Item, Plan, Signature, Test
 from engine.parse import assemble, decode, unwrap
 from engine.pipeline import replay
 
@@ -236,6 +236,7 @@ class Explanation(Struct, frozen=True):
         views: by rule id the results on each event: of the rule itself, or of the signatures that a correlation uses.
         alerts: a line for each alert of a correlation.
         windows: of a correlation lines on what it counts, the nearest windows, and what was missing there.
+        counted: the rules that a correlation counts, and those that correlations among them count.
     """
 
     rule: str
@@ -243,6 +244,7 @@ class Explanation(Struct, frozen=True):
     alerts: tuple[str, ...] = ()
     is_correlation: bool = False
     windows: tuple[str, ...] = ()
+    counted: frozenset[str] = frozenset()
 
     @property
     def fires(self) -> bool:
@@ -250,17 +252,27 @@ class Explanation(Struct, frozen=True):
         return bool(self.alerts) if self.is_correlation else any(view.fires for views in self.views.values() for view in views)
 
     def lines(self, limit: int) -> Iterator[str]:
-        """Yield the explanation as lines of text, with up to `limit` events a rule."""
-        for id_, views in self.views.items():
-            hits, shown = sum(view.fires for view in views), closest(views, limit)
-            yield f"{id_} fires on {hits} of {len(views)} events" + ("" if hits else _no_hits(shown))
-            for view in shown:
-                yield from ("", *_view_lines(view))
-            yield ""
+        """Yield the explanation as lines of text, with up to `limit` events a rule: of a correlation its result, then the rules
+        that it counts; of others only how often they fire."""
         if self.is_correlation:
             yield f"{self.rule}: " + (f"{len(self.alerts)} of its alerts hold or held" if self.alerts else "it never holds")
             yield from (f"  {alert}" for alert in self.alerts[:limit])
             yield from self.windows
+        for id_, views in self.views.items():
+            if not self.is_correlation or id_ in self.counted:
+                yield from ([""] if self.is_correlation else [])
+                yield from _rule_lines(id_, views, limit)
+        yield from self._related_lines()
+
+    def _related_lines(self) -> Iterator[str]:
+        """Yield what is known of the rules that a correlation has to do with and does not count."""
+        related = {id_: views for id_, views in self.views.items() if self.is_correlation and id_ not in self.counted}
+        firing = {id_: hits for id_, views in related.items() if (hits := sum(view.fires for view in views))}
+        if related:
+            yield ""
+            yield f"of {len(related)} rules that it has to do with and does not count {len(firing) or 'none'} fire:"
+            yield from (f"  {id_} on {hits} of {len(related[id_])} events" for id_, hits in firing.items())
+            yield "  tocsin rules explain ID explains one"
 
     def as_json(self, limit: int) -> Mapping[str, Any]:
         """Return the explanation as a JSON value, with up to `limit` events a rule."""
@@ -298,7 +310,19 @@ def explained(id_: str, plan: Plan, lines: Sequence[RawLine | Progress]) -> Expl
     }
     replayed = _Replayed(narrowed_plan, lines)
     windows = tuple(replayed.windows(id_))
-    return Explanation(id_, views, tuple(replayed.alert_lines(id_)), True, windows)
+    counted = _counted_below(id_, {c.rule.id: c for c in narrowed_plan.correlations})
+    return Explanation(id_, views, tuple(replayed.alert_lines(id_)), True, windows, counted)
+
+
+def counted_by(correlation: Correlation) -> frozenset[str]:
+    """Return the rules that a correlation counts."""
+    return frozenset((*correlation.rules, *correlation.expect))
+
+
+def _counted_below(id_: str, correlations: Mapping[str, Correlation]) -> frozenset[str]:
+    """Return the rules that a correlation counts, and those that correlations among them count."""
+    counted = counted_by(correlations[id_])
+    return counted.union(*(_counted_below(rule, correlations) for rule in counted & correlations.keys()))
 
 
 def explained_test(test: RuleTest, plan: Plan) -> Explanation:
@@ -325,7 +349,7 @@ class _Replayed:
         """Yield lines on the windows of the correlation `id_`."""
         correlations = {correlation.rule.id: correlation for correlation in self._plan.correlations}
         correlation = correlations[id_]
-        counted = {*correlation.rules, *correlation.expect}
+        counted = counted_by(correlation)
         matches = [match for match in self._matches if match.rule_id in counted]
         nested = [
             CountedOccurrence(rule, alert.starts_at, dict(alert.labels))
@@ -343,6 +367,13 @@ class _Replayed:
             for key, alerts in self._ledger.alerts(scope).items():
                 if key[1] == id_:
                     yield from alerts
+
+
+def _rule_lines(id_: str, views: Sequence[EventView], limit: int) -> Iterator[str]:
+    hits, shown = sum(view.fires for view in views), closest(views, limit)
+    yield f"{id_} fires on {hits} of {len(views)} events" + ("" if hits else _no_hits(shown))
+    for view in shown:
+        yield from ("", *_view_lines(view))
 
 
 def _no_hits(shown: Sequence[EventView]) -> str:

@@ -58,7 +58,8 @@ def correlation_lines(
     """
     named = (*correlation.rules, *correlation.expect)
     counts = Counter(occurrence.rule for occurrence in occurrences)
-    yield f"counts {', '.join(f'{rule} ({counts[rule]})' for rule in dict.fromkeys(named)) or 'no rule'}"
+    told = ", ".join(f"{rule} ({counts[rule]})" for rule in dict.fromkeys(named))
+    yield f"counts {told}" if told else "counts no matches: it waits for lines that do not come"
     if occurrences:
         yield f"  from {moment(occurrences[0].at)} to {moment(occurrences[-1].at)}"
     if undated:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import typer
+from msgspec.structs import replace
 
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.cli.doctor.diagnosis import diagnose
 from engine.cli.doctor.facts import gather
+from engine.cli.doctor.rule_times import measured
 from engine.cli.inputs import checks
 from engine.cli.output import FormatOption, OutputFormat, print_json
 from engine.config import load
@@ -16,8 +20,9 @@ app = typer.Typer()
 HELP = """\
 Say how the run of a configuration is, from beside it: job and notifier, store and checkpoint, sources, receivers, rules,
 clocks, and what /readyz says. Each thing that is off has a line on why it matters and one on what to do. It reads what the
-parts report into the store, asks no source and no receiver, and changes nothing (`tocsin config check` tries what a
-configuration names, `tocsin prove` sends a line through all of it).
+parts report into the store, measures for two seconds what the rules cost on the last lines of files and the latest evidence,
+asks no source and no receiver, and changes nothing (`tocsin config check` tries what a configuration names, `tocsin prove`
+sends a line through all of it).
 
 \b
 Examples:
@@ -33,7 +38,10 @@ running, or the store cannot be read.
 @app.command(help=HELP)
 def doctor(config: ConfigOption = DEFAULT_CONFIG, format: FormatOption = OutputFormat.TEXT) -> None:
     """Report on the run of `config`; the help text is HELP."""
-    diagnosis = diagnose(str(config), gather(load(config, checks())))
+    settings = load(config, checks())
+    facts = gather(settings)
+    times = None if facts.store is None else measured(settings, time.perf_counter)
+    diagnosis = diagnose(str(config), replace(facts, rule_times=times))
     if format is OutputFormat.JSON:
         print_json(diagnosis.as_json())
     else:

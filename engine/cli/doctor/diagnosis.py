@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from engine.cli.doctor.facts import RunFacts, StoreFacts
+from engine.cli.doctor.rule_times import RuleCost, RuleTimes
 from engine.cli.exits import FAILURE, FOUND, NOTHING_FOUND
 from engine.cli.output import count
 from engine.deliver.leading import NOTIFIER
@@ -23,6 +24,7 @@ LAG = timedelta(minutes=5)  # between the newest line of a stream that is not re
 AHEAD = timedelta(minutes=2)  # of an event time before the clock
 QUIET = timedelta(hours=1)  # without a line of any stream
 SLOW_S = 60.0  # of a trigger
+SLOW_RULE_S = 0.005  # of one rule on one event
 FULL_BYTES = 1 << 30  # of free space on a disk
 CLOCK_S = 5.0  # between the clocks of two machines
 SHOWN = 3
@@ -120,7 +122,7 @@ def _signs(path: str, facts: RunFacts) -> Iterator[VitalSign]:
         yield from _streams(facts, facts.store)
         yield from _own_input(path, facts.store)
         yield from _receivers(path, facts, facts.store)
-        yield _rules(path, facts.store)
+        yield from _rules(path, facts.store, facts.rule_times)
         yield from _clocks(facts, facts.store)
     yield from _health(facts)
 
@@ -310,21 +312,38 @@ def _receivers(path: str, facts: RunFacts, store: StoreFacts) -> Iterator[VitalS
         yield VitalSign("receiver", name, VitalState.OK, f"{last}, {queue}")
 
 
-def _rules(path: str, store: StoreFacts) -> VitalSign:
+def _rules(path: str, store: StoreFacts, times: RuleTimes | None) -> Iterator[VitalSign]:
     most = sorted(store.rules, key=lambda stats: (-stats.incidents, stats.rule))[:SHOWN]
     often = ", ".join(f"{stats.rule} ({stats.incidents:,})" for stats in most)
     sentence = f"most incidents within a day: {often}" if often else "no incident within a day"
-    if not store.rule_errors:
-        return VitalSign("rules", "", VitalState.OK, sentence)
-    errors = ", ".join(f"{rule} ({number:,})" for rule, number in sorted(store.rule_errors.items(), key=lambda item: -item[1]))
-    return VitalSign(
-        "rules",
-        "",
-        VitalState.OFF,
-        f"failed on some events: {errors}; {sentence}",
-        "these rules have not judged those events",
-        f"tocsin quarantine -c {path} shows the errors; tocsin rules test ID tries a rule",
-    )
+    if store.rule_errors:
+        by_number = sorted(store.rule_errors.items(), key=lambda item: -item[1])
+        errors = ", ".join(f"{rule} ({number:,})" for rule, number in by_number)
+        remedy = f"tocsin quarantine -c {path} shows the errors; tocsin rules test ID tries a rule"
+        matters = "these rules have not judged those events"
+        yield VitalSign("rules", "", VitalState.OFF, f"failed on some events: {errors}; {sentence}", matters, remedy)
+    else:
+        yield VitalSign("rules", "", VitalState.OK, sentence)
+    if times is not None:
+        yield _slowest(times)
+
+
+def _slowest(times: RuleTimes) -> VitalSign:
+    slow = [cost for cost in times.costs if cost.seconds / cost.events > SLOW_RULE_S]
+    shown = ", ".join(_cost(cost) for cost in (slow or times.costs)[:SHOWN]) or "none was tried"
+    in_all = f"{_microseconds(times.seconds, times.events)} an event for all, on the latest {count(times.events, 'event')}"
+    if not slow:
+        return VitalSign("rules", "slowest", VitalState.OK, f"{shown}; {in_all}")
+    remedy = "give the rule texts that ordinary lines lack: it is tried only where one of them stands (tocsin rules lint)"
+    return VitalSign("rules", "slowest", VitalState.OFF, f"{shown}; {in_all}", "each such event holds up its batch", remedy)
+
+
+def _cost(cost: RuleCost) -> str:
+    return f"{cost.rule} ({_microseconds(cost.seconds, cost.events)} on each of {cost.events:,})"
+
+
+def _microseconds(seconds: float, events: int) -> str:
+    return f"{seconds / events * 1e6:,.0f} µs"
 
 
 def _clocks(facts: RunFacts, store: StoreFacts) -> Iterator[VitalSign]:

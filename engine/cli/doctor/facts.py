@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,9 @@ from urllib.request import Request
 
 from msgspec import Struct
 
+from engine.cli.doctor.rule_times import RuleTimes
 from engine.cli.resuming import planned_offsets
+from engine.cli.state_size import checkpoint_bytes, store_bytes
 from engine.config import MetricsSettings, Settings
 from engine.deliver.leading import NOTIFIER
 from engine.errors import RuntimeMissing, StoreError, UsageError
@@ -28,7 +29,6 @@ from engine.model.statuses import JobStatus, NotifierStatus, ReceiverHistory
 from engine.spark.fence import JOB
 from engine.spark.stalls import Stall
 from engine.store import Store, schema
-from engine.store.file import files_of
 from engine.store.locks import lock_holder
 from engine.store.probing import inspected_store, stored_version
 
@@ -80,6 +80,7 @@ class RunFacts(Struct, frozen=True):
         ready_url: the address of /readyz; empty when `metrics` is not configured.
         ready: the answer of /readyz; None when nothing is served, or nothing answers.
         is_here: the job is a process of this machine.
+        rule_times: what the rules cost on the latest lines; None when that was not measured.
     """
 
     now_s: float
@@ -96,6 +97,7 @@ class RunFacts(Struct, frozen=True):
     ready_url: str = ""
     ready: str | None = None
     is_here: bool = False
+    rule_times: RuleTimes | None = None
 
     @property
     def now(self) -> datetime:
@@ -108,7 +110,7 @@ def gather(settings: Settings) -> RunFacts:
     store, error = _store_facts(settings)
     offsets = planned_offsets(settings.checkpoint)
     folders = [settings.checkpoint, *([settings.store.path.parent] if settings.store.path is not None else [])]
-    size_bytes = _size_bytes(settings.checkpoint) if _is_folder(settings.checkpoint) else None
+    size_bytes = checkpoint_bytes(settings.checkpoint)
     ready_url = "" if settings.metrics is None else _ready_url(settings.metrics)
     return RunFacts(
         time.time(),
@@ -131,13 +133,6 @@ def gather(settings: Settings) -> RunFacts:
 def _is_here(holder: str, settings: Settings) -> bool:
     """Return whether the process is one of this machine: a lock file names no other, a lease names the machine."""
     return bool(holder) and (settings.store.path is not None or holder.endswith(f" on {gethostname()}"))
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:  # this user may not enter the folder above it
-        return False
 
 
 def _free_bytes(folder: Path) -> int | None:
@@ -176,7 +171,7 @@ def _read(store: Store, path: Path | None, version: int) -> StoreFacts:
     own, _ = store.search(Search(states=("open", "acknowledged"), component=OWN), OWN_SHOWN)
     return StoreFacts(
         version,
-        statuses.size_bytes() if path is None else sum(file.stat().st_size for file in files_of(path) if file.exists()),
+        store_bytes(store, path),
         sum(store.incident_counts().values()),
         statuses.lease_holders() if path is None else dict(_lock_holders(path)),
         statuses.time_s(),
@@ -198,17 +193,6 @@ def _lock_holders(path: Path) -> Mapping[str, str]:
     locks = {JOB: f"{path.name}.lock", NOTIFIER: f"{path.name}.{NOTIFIER}.lock"}
     holders = {part: lock_holder(path.with_name(name)) for part, name in locks.items()}
     return {part: holder for part, holder in holders.items() if holder is not None}
-
-
-def _size_bytes(folder: Path) -> int:
-    total = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(place, name)).st_size  # noqa: PTH118  (Spark has many files)
-            except OSError:
-                continue  # removed by the run meanwhile
-    return total
 
 
 def _ready_url(settings: MetricsSettings) -> str:

@@ -15,6 +15,7 @@ from engine.model.acts import Act, ActKind
 from engine.model.incidents import Incident
 from engine.model.notifications import Attempt, DeliveryState
 from engine.model.proofs import Proof
+from engine.model.statuses import JobStatus
 from engine.store import Store
 
 LOOK_S = 0.2
@@ -79,7 +80,8 @@ class ProofCourse:
     """One proof on its way. `run` may be called once.
 
     Args:
-        within_s: how long each stage may take.
+        within_s: how long each stage may take; a line that the job has read, or whose job has just started, may take twice as
+            long to be judged.
         signs: returns the signs of the run, for the parts at which the proof stopped.
     """
 
@@ -103,7 +105,9 @@ class ProofCourse:
         return self._follow(place)
 
     def _follow(self, place: str) -> ProofOutcome:
-        incident = self._wait(lambda: self._store.proofs().incident(self._proof.nonce))
+        incident = self._wait(self._incident)
+        if incident is None and self._is_on_its_way(place):
+            incident = self._wait(self._incident)
         if incident is None:
             return self._stopped(
                 "judged", self._unjudged(place), "tocsin doctor looks at every part; spark.log has what Spark says"
@@ -136,12 +140,21 @@ class ProofCourse:
     def _attempts(self, incident: Incident) -> list[Attempt]:
         return [attempt for attempt in self._store.outbox().attempts(incident.id) if attempt.receiver == self._proof.receiver]
 
+    def _incident(self) -> Incident | None:
+        return self._store.proofs().incident(self._proof.nonce)
+
+    def _is_on_its_way(self, place: str) -> bool:
+        """Return whether an incident may come with the next batch: the job has read the line, or stored no batch yet."""
+        job = self._store.statuses().job()
+        return job is not None and (not job.batches or _has_lines(job, place))
+
     def _unjudged(self, place: str) -> str:
         """Return what is known of a line of which no incident came."""
-        waited = f"no incident within {self._within_s:.0f} s"
+        waited = f"no incident within {self._clocks.elapsed_s() - self._since_s:.0f} s"
         job = self._store.statuses().job()
-        stream = None if job is None else job.streams.get(place)
-        if stream is not None and stream.lines:
+        if job is not None and not job.batches:
+            return f"{waited}: the job has stored no batch since it started, and the first one takes longest; try again"
+        if job is not None and _has_lines(job, place):
             return f"{waited}: the job has read {place}, so its rules lack tocsin-proof or a stage failed on the line"
         return f"{waited}: the job has not stored a line of {place}"
 
@@ -179,6 +192,11 @@ class ProofCourse:
     def _stopped(self, name: str, sentence: str, remedy: str) -> ProofOutcome:
         signs = tuple(sign for sign in self._signs() if sign.area in _AREAS[name] and sign.state is not VitalState.OK)
         return ProofOutcome(tuple(self._stages), StoppedAt(name, sentence, remedy, signs))
+
+
+def _has_lines(job: JobStatus, stream: str) -> bool:
+    status = job.streams.get(stream)
+    return status is not None and status.lines > 0
 
 
 def missing_part(signs: tuple[VitalSign, ...], receiver: str) -> StoppedAt | None:

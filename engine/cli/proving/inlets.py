@@ -76,8 +76,6 @@ def _into_index(source: SourceSettings, pattern: str, proof: Proof, line: str) -
         from connectors.elasticsearch.proving import put_document  # noqa: PLC0415
     except ImportError:
         raise RuntimeMissing("a source of type elasticsearch needs the package: pip install 'tocsin[elasticsearch]'") from None
-    fields = json.loads(line)
-    # without level and logger it would be taken for a part of the event before it; the names are those of ECS
-    own = {"level": fields["level"], "logger": fields["logger"]}
-    document = {"@timestamp": fields["@timestamp"], "message": fields["message"], "log": own}
-    return put_document(ElasticsearchConnection(**source.connection), pattern, f"tocsin-{proof.nonce}", document)
+    at = json.loads(line)["@timestamp"]
+    connection = ElasticsearchConnection(**source.connection)
+    return put_document(connection, pattern, f"tocsin-{proof.nonce}", at, line, source.query)

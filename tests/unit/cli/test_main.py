@@ -8,6 +8,7 @@ import pytest
 
 from engine import __version__
 from engine.cli import commands as package
+from engine.cli import main as entry
 from engine.cli.main import command_files, exit_code, explanation, main, summary
 from engine.errors import ConfigError, RulesError, RuntimeMissing, SourceMissing, StoreError, TocsinError, UsageError
 from engine.model.diagnostics import Diagnostic, Level
@@ -179,3 +180,30 @@ def test_a_cache_that_others_can_write_to_is_told_of_once_and_done_without(
 def test_h_is_help(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command, "-h"]) == 0
     assert capsys.readouterr().out.startswith(f"Usage: {' '.join(['tocsin', *command])} ")
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("tocsin sc", ["scan"]),
+        ("tocsin scan --dis", ["--display-tz"]),
+        ("tocsin rules expl", ["explain", "explain-code"]),
+        ("tocsin --vers", ["--version"]),
+    ],
+)
+def test_a_shell_completes_commands_and_options(
+    words: str, completed: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    variables = {"_TOCSIN_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert main([]) == 0
+    assert capsys.readouterr().out.split() == completed
+
+
+def test_the_names_of_commands_are_completed_without_importing_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entry, "_import_command", lambda command: pytest.fail(f"{command} was imported"))
+    monkeypatch.setenv("_TOCSIN_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "tocsin ")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    assert main([]) == 0

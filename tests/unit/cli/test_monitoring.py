@@ -11,9 +11,13 @@ import pytest
 
 from engine.cli.monitoring import Monitoring
 from engine.config import load
+from engine.deliver import DeliveryNotice
+from engine.model.notifications import Delivery, DeliveryState, Reason, Receipt
 from engine.spark.job import BatchReport
 from engine.spark.slices import Scanned
 from engine.store import Store
+from engine.store.store import BatchId
+from tests.unit.cli.incidents import AT, TOO_LARGE
 
 CONFIG = "sources:\n  - {type: files, paths: [a.log]}\n"
 
@@ -40,6 +44,19 @@ def test_a_run_serves_what_it_counted(tmp_path: Path) -> None:
     assert 'tocsin_lines_total{stream="a.log"} 7.0' in text
     assert "tocsin_batches_total 1.0" in text
     assert "tocsin_store_up 1.0" in text
+    store.close()
+
+
+def test_the_message_that_an_incident_opened_is_timed_from_its_first_line(tmp_path: Path) -> None:
+    monitoring, store = opened(tmp_path, CONFIG + "metrics: {}\n")
+    with store.batch(BatchId("query", 0)) as ledger:
+        ledger.put_incidents([TOO_LARGE])
+    for incident, reason in ((TOO_LARGE.id, Reason.OPENED), (TOO_LARGE.id, Reason.RESOLVED), ("inc-gone", Reason.OPENED)):
+        entry = Delivery("ops", incident, 1, reason, AT, AT, DeliveryState.DELIVERED)
+        monitoring.attempted(DeliveryNotice(entry, Receipt(DeliveryState.DELIVERED)))
+    text = monitoring.exposition().decode()
+    assert 'tocsin_line_to_delivery_seconds_count{receiver="ops"} 1.0' in text
+    assert 'tocsin_state_bytes{part="store"}' in text
     store.close()
 
 

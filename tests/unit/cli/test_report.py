@@ -64,6 +64,11 @@ def test_a_command_pasted_from_the_report_is_the_command() -> None:
     assert pasted.split() == command.split()
 
 
+def test_a_long_command_of_powershell_goes_on_behind_its_own_mark() -> None:
+    step = RenderedStep(do="Look", run=r"bin\windows\kafka-topics.bat --bootstrap-server a:9092 --describe --topic " + "t" * 60)
+    assert " `\n" in section(printed(incident(fix=(step,))), "Fix")
+
+
 def test_log_text_cannot_format_the_terminal() -> None:
     hostile = Evidence("e", HOSTILE, 1, AT, HOSTILE)
     report = printed(incident(title=HOSTILE, cause=HOSTILE, labels={"topic": HOSTILE}, evidence=(hostile,)), width=200)

@@ -57,3 +57,11 @@ def test_a_delivery_has_a_delay_and_a_refusal_has_none() -> None:
     assert values["tocsin_notification_attempts_total", (("outcome", "retry_later"), *labels[1:])] == 1
     assert values["tocsin_notification_delay_seconds_sum", (("receiver", "ops"),)] == 4
     assert values["tocsin_notification_delay_seconds_count", (("receiver", "ops"),)] == 1
+
+
+def test_the_time_from_the_first_line_to_the_message_is_kept_by_receiver() -> None:
+    metrics = RunMetrics(lambda: NOON)
+    metrics.told("ops", NOON - timedelta(seconds=7))
+    values = samples(metrics)
+    assert values["tocsin_line_to_delivery_seconds_sum", (("receiver", "ops"),)] == 7
+    assert values["tocsin_line_to_delivery_seconds_bucket", (("le", "10.0"), ("receiver", "ops"))] == 1

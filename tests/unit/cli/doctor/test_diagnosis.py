@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from engine.cli.doctor.diagnosis import Diagnosis, VitalState, diagnose
 from engine.cli.doctor.facts import RunFacts, StoreFacts
+from engine.cli.doctor.rule_times import RuleCost, RuleTimes
 from engine.model.acts import RuleStats
 from engine.model.statuses import JobStatus, NotifierStatus, ReceiverHistory, StreamStatus
 from engine.spark.stalls import Stall
@@ -163,3 +164,14 @@ def test_sources_that_are_not_seen_from_here_are_not_called_well() -> None:
         "source: which ones cannot be read is not seen from here: hdfs://nn/tocsin is not a folder of this machine"
     ]
     assert (diagnosis.exit_code, diagnosis.summary()) == (0, "t: what is seen from here is well, but not all is seen")
+
+
+def test_the_costliest_rules_are_told_and_one_that_takes_long_is_off() -> None:
+    times = RuleTimes(1000, 0.02, [RuleCost("hello", 0.01, 100), RuleCost("bye", 0.001, 1000)])
+    told = "hello (100 µs on each of 100), bye (1 µs on each of 1,000); 20 µs an event for all, on the latest 1,000 events"
+    [sign] = [sign for sign in diagnose("t.yml", replace(WELL, rule_times=times)).signs if sign.name == "slowest"]
+    assert (sign.state, sign.sentence) == (VitalState.OK, told)
+    slow = replace(times, costs=[*times.costs, RuleCost("slow", 0.006, 1)])
+    assert off(diagnose("t.yml", replace(WELL, rule_times=slow))) == [
+        "rules: slow (6,000 µs on each of 1); 20 µs an event for all, on the latest 1,000 events"
+    ]

@@ -14,6 +14,7 @@ from engine.cli.proving.inlets import Inlet
 from engine.errors import SourceDenied
 from engine.model.notifications import DeliveryState, Receipt
 from engine.model.proofs import PROOF_RULE, Proof
+from engine.model.statuses import JobStatus, StreamStatus
 from engine.store import Store
 from tests.unit.deliver.scene import START, Scene
 
@@ -36,12 +37,12 @@ class Road:
     def __init__(self, store: Store, receiver: MemoryReceiver) -> None:
         self.scene = Scene(store, {"ops": receiver})
         self.seconds = 0.0
-        self.reads = True
+        self.reads, self.reads_after_s = True, 0.0
         self.put: list[str] = []
 
     def pause(self, seconds: float) -> None:
         self.seconds += seconds
-        if self.put and self.reads:
+        if self.put and self.reads and self.seconds >= self.reads_after_s:
             self.reads = False
             self.scene.put(rule=PROOF_RULE, labels={"cluster": "default", "proof": "abc"}, severity="low")
         self.scene.at(self.seconds)
@@ -94,6 +95,27 @@ def test_a_line_that_is_not_read_stops_with_what_is_off_of_the_parts_before(stor
     assert outcome.stopped.sentence == "no incident within 5 s: the job has not stored a line of a.log"
     assert [sign.area for sign in outcome.stopped.signs] == ["job"]
     assert "judged     STOPPED  no incident" in "\n".join(outcome.lines("tocsin.yml"))
+
+
+def test_a_line_of_a_job_that_has_just_started_has_twice_the_time(store: Store, ops: MemoryReceiver) -> None:
+    store.statuses().put(JobStatus("it", "0.2.0", START, START))
+    road = Road(store, ops)
+    road.reads = False
+    outcome = road.run()
+    assert outcome.stopped is not None
+    assert outcome.stopped.sentence.startswith("no incident within 10 s: the job has stored no batch since it started")
+    late = Road(store, ops)
+    late.reads_after_s = 7.0
+    assert late.run().stopped is None
+
+
+def test_a_line_that_was_read_and_not_judged_is_told(store: Store, ops: MemoryReceiver) -> None:
+    store.statuses().put(JobStatus("it", "0.2.0", START, START, 3, streams={"a.log": StreamStatus(lines=1)}))
+    road = Road(store, ops)
+    road.reads = False
+    outcome = road.run()
+    assert outcome.stopped is not None
+    assert "no incident within 10 s: the job has read a.log, so its rules lack tocsin-proof" in outcome.stopped.sentence
 
 
 def test_a_receiver_that_refuses_stops_it_with_the_reason(store: Store, ops: MemoryReceiver) -> None:
