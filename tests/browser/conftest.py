@@ -21,7 +21,7 @@ from engine.model.proof import Neighbours
 from engine.store import Store
 from engine.store.store import BatchId
 from engine.web.access import SignedIn
-from engine.web.app import application
+from engine.web.app import PageInputs, application
 from engine.web.passwords import Users, put_user
 from engine.web.server import listen_on, origins, serving
 from engine.web.sessions import Sessions
@@ -100,7 +100,7 @@ def address(tmp_path_factory: pytest.TempPathFactory, incidents: list[Incident])
         entry = Delivery("kafka-ops", incident.id, incident.revision, Reason.OPENED, at, at, DeliveryState.DELIVERED)
         store.outbox().settle([Settlement(entry, at, known)])
     listener = listen_on("127.0.0.1", 0)
-    with serving(application(store, listener.names(), lambda: NOW, reader=Shelf()), listener, "pages"):
+    with serving(application(store, listener.names(), lambda: NOW, inputs=PageInputs(Shelf())), listener, "pages"):
         yield listener.address.rstrip("/")
     store.close()
 
