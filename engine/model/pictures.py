@@ -170,7 +170,7 @@ class ClusterPicture(Struct, frozen=True):
         return values.pop() if len(values) == 1 else None
 
 
-class RecentPictures(Struct, frozen=True):
+class KnownPictures(Struct, frozen=True):
     """What is known of one cluster: its last picture, and one of EARLIER that shows what has moved since; None without one."""
 
     last: ClusterPicture

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.model.pictures import ClusterPicture, PicturedGroup, RecentPictures
+from engine.model.pictures import ClusterPicture, KnownPictures, PicturedGroup
 from engine.risks.cluster import (
     AuditedBroker,
     AuditedCluster,
@@ -36,13 +36,13 @@ class AuditTerms(Struct, frozen=True):
     accepted: tuple[AcceptedRisk, ...] = ()
     clusters: Mapping[str, AuditedCluster] = {}
 
-    def judged(self, name: str, pictures: RecentPictures) -> ClusterAudit:
+    def judged(self, name: str, pictures: KnownPictures) -> ClusterAudit:
         """Return what is at risk in the cluster `name`, as far as a run asks for it."""
         base = self.clusters.get(name, AuditedCluster(name))
         return judged(pictured_cluster(pictures, base), self.accepted)
 
 
-def pictured_cluster(pictures: RecentPictures, base: AuditedCluster) -> AuditedCluster:
+def pictured_cluster(pictures: KnownPictures, base: AuditedCluster) -> AuditedCluster:
     """Return `base` with what the last picture has."""
     picture = pictures.last
     return replace(

@@ -15,7 +15,7 @@ from engine.model.pictures import (
     CONFIRMED,
     EARLIER,
     ClusterPicture,
-    RecentPictures,
+    KnownPictures,
     StatedFact,
     change_by,
     picture_of,
@@ -110,16 +110,16 @@ class FactTable:
         _PICTURES.put(key, picture)
         return picture.confirmed_by(self._newest(scope, until, CONFIRMED)).seen_until(until)
 
-    def recent(self, until: datetime) -> Mapping[str, RecentPictures]:
+    def recent(self, until: datetime) -> Mapping[str, KnownPictures]:
         """Return the pictures of each scope whose servers were asked, by its name, in order: what was pasted is no such one."""
         is_asked = and_(_TABLE.c.kind.in_(CONFIRMED), _TABLE.c.at > schema.text(DAWN))
         asked = select(_TABLE.c.scope).where(is_asked).distinct().order_by(_TABLE.c.scope)
         pictures = {scope: self.picture(scope, until) for scope in self._connection.scalars(asked).all()}
         return {scope: self._with_earlier(scope, last) for scope, last in pictures.items() if last is not None}
 
-    def _with_earlier(self, scope: str, last: ClusterPicture) -> RecentPictures:
+    def _with_earlier(self, scope: str, last: ClusterPicture) -> KnownPictures:
         earlier = (self.picture(scope, last.at - span) for span in EARLIER)
-        return RecentPictures(last, next((picture for picture in earlier if picture is not None), None))
+        return KnownPictures(last, next((picture for picture in earlier if picture is not None), None))
 
     def _newest(self, scope: str, until: datetime, kinds: Sequence[str] = ()) -> Sequence[StatedFact]:
         """Return the newest fact about each thing of `scope`, of all or these kinds, that was stated at `until` or before."""

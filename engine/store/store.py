@@ -25,7 +25,7 @@ from engine.model.acts import RuleStats
 from engine.model.considered import ConsideredRule
 from engine.model.incidents import Incident, NotEvaluated
 from engine.model.past import Past
-from engine.model.pictures import RecentPictures
+from engine.model.pictures import KnownPictures
 from engine.model.quarantine import DeadLetter
 from engine.model.searches import Search
 from engine.store import leases, schema
@@ -272,7 +272,7 @@ class Store:
             rows = connection.execute(select(table).order_by(*table.primary_key))
             return [DataLoss(row.source, row.lost_from, row.lost_to, row.why) for row in rows]
 
-    def recent_pictures(self, until: datetime) -> Mapping[str, RecentPictures]:
+    def recent_pictures(self, until: datetime) -> Mapping[str, KnownPictures]:
         """Return what is known of each cluster that is asked, by its name, in order."""
         with self._reading() as connection:
             return FactTable(connection).recent(until)

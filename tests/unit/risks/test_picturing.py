@@ -8,7 +8,7 @@ from msgspec.structs import asdict, replace
 
 from engine.asking import stamped
 from engine.incident import MemoryLedger
-from engine.model.pictures import RecentPictures
+from engine.model.pictures import KnownPictures
 from engine.pipeline import replay
 from engine.risks.cluster import AuditedCluster
 from engine.risks.judging import AcceptedRisk, judged
@@ -50,7 +50,7 @@ def test_the_picture_of_a_round_is_the_cluster_that_its_lines_tell() -> None:
     assert picture is not None
     read = read_cluster(texts_of(told.encode().splitlines()), BASE)
     connectors = {name: replace(each, settings=None) for name, each in read.connectors.items()}
-    seen = pictured_cluster(RecentPictures(picture), BASE)
+    seen = pictured_cluster(KnownPictures(picture), BASE)
     assert asdict(replace(seen, unseen=())) == asdict(replace(read, connectors=connectors))
     found = {risk.check for risk in judged(read).risks}
     assert {risk.check for risk in judged(seen).risks} == found
@@ -68,7 +68,7 @@ def test_a_group_that_nobody_reads_for_is_compared_with_an_earlier_picture() -> 
         parts = [broker(1), topic("orders"), partition("orders", 0), group("billing", "Empty")]
         now = pictured(*parts, picture(lag_now, committed))  # type: ignore[arg-type]
         then = None if lag_then is None else pictured(*parts, picture(lag_then, 7))  # type: ignore[arg-type]
-        risks = judged(pictured_cluster(RecentPictures(now, then), BASE)).risks
+        risks = judged(pictured_cluster(KnownPictures(now, then), BASE)).risks
         return [risk.what for risk in risks if risk.check == "group-without-members"]
 
     assert behind(None, 5) == ["Group billing has no members and has not read 5 records of orders"]
@@ -80,9 +80,7 @@ def test_a_group_that_nobody_reads_for_is_compared_with_an_earlier_picture() -> 
 
 
 def test_what_is_accepted_and_addresses_come_from_the_configuration() -> None:
-    alone = RecentPictures(
-        pictured(broker(1), broker(2), topic("tmp.x"), partition("tmp.x", 0), setting("num.partitions", "1"))
-    )
+    alone = KnownPictures(pictured(broker(1), broker(2), topic("tmp.x"), partition("tmp.x", 0), setting("num.partitions", "1")))
     terms = AuditTerms((AcceptedRisk("scratch", (), {"topic": ("tmp.*",)}),), {"prod": BASE})
     assert terms.judged("prod", alone).risks == ()
     assert [reason for _, reason in terms.judged("prod", alone).accepted] == ["scratch"]
