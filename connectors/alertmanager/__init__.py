@@ -99,7 +99,7 @@ class AlertmanagerReceiver(Struct, frozen=True):
             "endsAt": iso(ends_at),
         }
         links = {link.kind: link.url for link in notification.links}
-        page = links.get("incident") or links.get("incidents")
+        page = links.get("incident") or links.get("incidents") or links.get("audit")
         return {**alert, "generatorURL": page} if page else alert
 
 

@@ -22,7 +22,7 @@ ACTIONS = "tocsin-act"  # begins the id of a row of buttons that act
 _ACTS = dict(
     zip((ActKind.ACKNOWLEDGE, ActKind.SILENCE, ActKind.RESOLVE), marked("Acknowledge", "Silence 2 h", "Resolve"), strict=True)
 )
-_BUTTONS = dict(zip(("incident", "incidents", "kibana"), marked("Page", "Page", "Logs"), strict=True))
+_BUTTONS = dict(zip(("incident", "incidents", "audit", "kibana"), marked("Page", "Page", "Page", "Logs"), strict=True))
 
 
 def header(text: str) -> SlackBlock:

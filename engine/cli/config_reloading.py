@@ -33,6 +33,7 @@ USES = {
     "rules": ("rules", SettingUse.PLAN),
     "overrides": ("overrides", SettingUse.PLAN),
     "accepted_risks": ("audit", SettingUse.NOTIFIER),
+    "audit_digest": ("audit", SettingUse.NOTIFIER),
     "context": ("clusters", SettingUse.PLAN),
     "route": ("route", SettingUse.NOTIFIER),
     "notify_max_age_s": ("notify_max_age", SettingUse.NOTIFIER),

@@ -9,10 +9,11 @@ from contextlib import contextmanager
 
 from engine.cli.monitoring import Monitoring
 from engine.cli.report import render_incident
+from engine.cli.surveying import terms_of
 from engine.cli.terminal import show
 from engine.clock import SteadyClock
 from engine.config import Settings
-from engine.deliver import DeliveryNotice, Notifier, NotifierStandby, Policy, on_a_thread
+from engine.deliver import AuditNotice, DeliveryNotice, Notifier, NotifierStandby, Policy, on_a_thread
 from engine.language import words_of
 from engine.model.notifications import DeliveryState, Notification, Reason
 from engine.ports import Receiver, Say
@@ -60,6 +61,7 @@ def policy_of(settings: Settings, receivers: Mapping[str, Receiver], once: bool)
         frozenset(name for name, receiver in receivers.items() if receiver.gathers),
         settings.notify_storm,
         {name: words_of(language) for name, language in settings.languages.items()},
+        audit=AuditNotice(*settings.audit_digest, terms_of(settings)) if settings.audit_digest is not None else None,
     )
 
 

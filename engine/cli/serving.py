@@ -10,12 +10,13 @@ from starlette.types import ASGIApp
 
 from engine.cli.entrance import entrance
 from engine.cli.evidence_reading import FilesReader
+from engine.cli.surveying import terms_of
 from engine.config import Settings
 from engine.errors import ListenError, UsageError
 from engine.ports import Say
 from engine.store import Store
 from engine.web.access import Entrance
-from engine.web.app import application
+from engine.web.app import PageInputs, application
 from engine.web.audit import PageAudit
 from engine.web.server import Listener, listen_on, origins, serving
 
@@ -26,7 +27,8 @@ def pages_of(store: Store, settings: Settings, listener: Listener, access: Entra
     if access.signs_in and not listener.is_local and not public_url.startswith("https://"):
         say("passwords travel unencrypted; let a proxy with TLS stand before the pages")
     names, own = listener.names(public_url), origins(listener, public_url)
-    return application(store, names, lambda: datetime.now(UTC), settings.links, access, audit, own, FilesReader(settings))
+    inputs = PageInputs(FilesReader(settings), terms_of(settings))
+    return application(store, names, lambda: datetime.now(UTC), settings.links, access, audit, own, inputs)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from engine.errors import SourceError, UsageError
 from engine.model.addresses import is_web_address
 from engine.model.records import RawLine
 from engine.risks.cluster import AuditedCluster
+from engine.risks.picturing import AuditTerms
 from engine.risks.reading import read_cluster, texts_of
 
 ASKED_TYPES = ("kafka-cluster", "connect")
@@ -79,6 +80,16 @@ def ask_all(sources: Sequence[SourceSettings], context: Mapping[str, str], recor
         if lines:
             clusters.append(read_cluster(texts_of(data.splitlines()), base))
     return Survey(tuple(clusters), tuple(failures))
+
+
+def terms_of(settings: Settings) -> AuditTerms:
+    """Return what the clusters of a configuration are judged by when only pictures of them are at hand."""
+    clusters: dict[str, AuditedCluster] = {}
+    for source in settings.sources:
+        if source.type in ASKED_TYPES:
+            base = clusters.get(source.scope, AuditedCluster(source.scope))
+            clusters[source.scope] = _with_address(base, source, settings.context)
+    return AuditTerms(settings.accepted_risks, clusters)
 
 
 def read_records(paths: Sequence[str], bootstrap: str, connect_url: str) -> Survey:

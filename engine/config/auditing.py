@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 from engine.config.faults import finding_error
+from engine.config.hours import Minute
 from engine.dsl.codes import Code
 from engine.dsl.report import did_you_mean
 from engine.dsl.schema import Strict, Text
@@ -38,10 +39,18 @@ class IgnoreEntry(Strict):
         return self
 
 
+class AuditDigestEntry(Strict):
+    """who is sent what may break in the clusters that are asked, at most once a day"""
+
+    receiver: Text
+    at: Minute = 8 * 60
+
+
 class AuditEntry(Strict):
-    """what `tocsin audit` leaves out"""
+    """what `tocsin audit` leaves out, and who is told what may break"""
 
     ignore: list[IgnoreEntry] = Field(default=[])
+    digest: AuditDigestEntry | None = None
 
 
 def accepted_risks(entry: AuditEntry) -> Sequence[AcceptedRisk]:

@@ -72,7 +72,10 @@ MEANINGS: Mapping[str, Mapping[str, Described]] = {
         "sources": ("Where the logs are (docs/sources.md).", "[{type: files, paths: [/var/log/kafka]}]"),
         "rules": ("Folders of rules; `builtin` stands for the shipped ones.", "[builtin, ./rules]"),
         "overrides": ("Changes to rules, by id.", "{broker-silent: {severity: high}}"),
-        "audit": ("What `tocsin audit` leaves out (docs/audit.md).", '{ignore: [{topics: ["tmp.*"], reason: can be rebuilt}]}'),
+        "audit": (
+            "What `tocsin audit` leaves out, and who is told what may break (docs/audit.md).",
+            '{ignore: [{topics: ["tmp.*"], reason: can be rebuilt}]}',
+        ),
         "route": ("Who is notified of what. If not given: the first receiver that keeps no record.", "{receiver: kafka-ops}"),
         "time_intervals": ("Named sets of times, for routes.", "[{name: nights, time_intervals: [{weekdays: [sunday]}]}]"),
         "notify_storm": (
@@ -178,7 +181,17 @@ MEANINGS: Mapping[str, Mapping[str, Described]] = {
             "1h",
         ),
     },
-    "AuditEntry": {"ignore": ("Risks that are accepted.", '[{topics: ["tmp.*"], reason: can be rebuilt}]')},
+    "AuditEntry": {
+        "ignore": ("Risks that are accepted.", '[{topics: ["tmp.*"], reason: can be rebuilt}]'),
+        "digest": ("Who is sent what may break in the clusters that are asked; nobody if not given.", "{receiver: kafka-ops}"),
+    },
+    "AuditDigestEntry": {
+        "receiver": ("The receiver of the digest, whatever routes say; it keeps no record.", "kafka-ops"),
+        "at": (
+            "The time of the day in UTC from which a digest is sent, if the risks have changed since the last one.",
+            '"08:00"',
+        ),
+    },
     "IgnoreEntry": {
         "checks": ("The checks that are left out; all if not given.", "[topic-one-replica]"),
         "topics": ("Patterns of topics, in which * stands for any text. Without any pattern, all subjects.", '["tmp.*"]'),

@@ -35,6 +35,7 @@ SECTIONS: Mapping[str, str] = {
     "overrides.RULE": "OverrideEntry",
     "audit": "AuditEntry",
     "audit.ignore[]": "IgnoreEntry",
+    "audit.digest": "AuditDigestEntry",
     "route": "RootEntry",
     "route.routes[], and their routes[]": "RouteEntry",
     "time_intervals[]": "IntervalEntry",

@@ -119,6 +119,7 @@ class Settings(Struct, frozen=True):
     rules: tuple[Path | None, ...]
     overrides: Mapping[str, Override]
     accepted_risks: tuple[AcceptedRisk, ...]  # of `tocsin audit`
+    audit_digest: tuple[str, int] | None  # the receiver of the digest of risks, and the minute of the day in UTC
     context: Mapping[str, str]  # `<cluster>.bootstrap`, `.connect_url`, `.brokers` (a comma list)
     route: Route
     notify_storm: int  # the largest number of new incidents of one rule or cluster in a minute with a message each; 0: no limit
@@ -254,6 +255,7 @@ def _check_receivers(config: ConfigFile, document: RuleDocument, report: Report)
             )
     if whole:
         _check_fallbacks(config, document, report)
+        _check_audit_digest(config, document, report)
 
 
 def _check_fallbacks(config: ConfigFile, document: RuleDocument, report: Report) -> None:
@@ -266,6 +268,17 @@ def _check_fallbacks(config: ConfigFile, document: RuleDocument, report: Report)
         elif (circle := _circle(receiver.name, fallbacks)) and min(circle, key=names.index) == receiver.name:
             sentence = f"these fallbacks form a circle: {' -> '.join((*circle, receiver.name))}"
             report.add(Code.FALLBACK_CYCLE, place, sentence, "leave out one of these fallbacks")
+
+
+def _check_audit_digest(config: ConfigFile, document: RuleDocument, report: Report) -> None:
+    digest, place = config.audit.digest, document.find(("audit", "digest", "receiver"))
+    if digest is None:
+        return
+    takers = [receiver.name for receiver in config.receivers if receiver.elasticsearch is None] or [TERMINAL]
+    if digest.receiver not in takers:
+        is_one = any(receiver.name == digest.receiver for receiver in config.receivers)
+        sentence = "keeps a record of incidents, and a digest is none" if is_one else "is no receiver"
+        report.add(Code.UNKNOWN_RECEIVER, place, f"`{digest.receiver}` {sentence}", f"known: {', '.join(takers)}")
 
 
 def _fallbacks(config: ConfigFile) -> Mapping[str, str]:
@@ -316,6 +329,7 @@ def _settings(config: ConfigFile, folder: Path, overrides: Mapping[str, Override
         rules=tuple(None if rules == BUILTIN else folder / rules for rules in config.rules),
         overrides=overrides,
         accepted_risks=tuple(accepted_risks(config.audit)),
+        audit_digest=(digest.receiver, digest.at) if (digest := config.audit.digest) is not None else None,
         context={
             **dict(_asked_context(config)),
             **{name: value for cluster, entry in config.clusters.items() for name, value in _context(cluster, entry)},

@@ -5,10 +5,11 @@ from engine.deliver.in_flight import on_a_thread
 from engine.deliver.leading import NotifierStandby
 from engine.deliver.notifier import Notifier
 from engine.deliver.pacing import Pace
-from engine.deliver.planning import Policy, plan_delivery
+from engine.deliver.planning import AuditNotice, Policy, plan_delivery
 from engine.deliver.receipts import delivered, presentable
 
 __all__ = [
+    "AuditNotice",
     "DeliveryNotice",
     "Notifier",
     "NotifierStandby",

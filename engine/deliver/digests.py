@@ -59,7 +59,7 @@ def plan_digest(
     if max(times) > now:  # a time of a wrong clock: do not wait for it
         due_at = now
     fresh = Delivery(members[0].receiver, summary.id, summary.revision, Reason.BACKFILL, min(times), due_at)
-    return Digest(summary, _updated_entry(fresh, entry), tuple(members), tuple(member_incidents))
+    return Digest(summary, updated_entry(fresh, entry), tuple(members), tuple(member_incidents))
 
 
 def plan_flood(
@@ -73,7 +73,7 @@ def plan_flood(
     fresh = Delivery(members[0].receiver, summary.id, summary.revision, Reason.DIGEST, known_at, due_at)
     if entry is not None and not entry.attempts:
         fresh = replace(fresh, due_at=entry.due_at)
-    return Digest(summary, _updated_entry(fresh, entry), tuple(members), tuple(member_incidents))
+    return Digest(summary, updated_entry(fresh, entry), tuple(members), tuple(member_incidents))
 
 
 def folded(entry: Delivery, id: str) -> Delivery:
@@ -122,7 +122,7 @@ def settlements(sent_digest: Digest, entry: Delivery, now: datetime, has_fallbac
             yield Settlement(settled, now, notification_log(incident, now, {}, member.digest, storm))
 
 
-def _updated_entry(fresh: Delivery, entry: Delivery | None) -> Delivery:
+def updated_entry(fresh: Delivery, entry: Delivery | None) -> Delivery:
     """Return the entry of a digest: the one in the outbox, updated for new members, or `fresh` where that one is finished."""
     if entry is None or not (entry.state in WAITING or entry.revision == fresh.revision):
         return fresh

@@ -21,7 +21,7 @@ from engine.deliver.refreshing import Refresher
 from engine.deliver.resuming import is_expired
 from engine.model.incidents import DAWN
 from engine.model.links import LinkTargets
-from engine.model.notifications import Delivery, DeliveryState, Notification, Reason, Receipt, Settlement
+from engine.model.notifications import AUDIT_RULE, Delivery, DeliveryState, Notification, Reason, Receipt, Settlement
 from engine.model.prose import localised
 from engine.ports import Receiver
 from engine.route import Candidate, held_until, is_minor, notification_log, overflow, storm_keys, storming, urgency
@@ -30,9 +30,10 @@ from engine.route.storms import STORM_S
 
 
 def with_links(notification: Notification, targets: LinkTargets, *, is_digest: bool) -> Notification:
-    """Return `notification` with the links of its incident and evidence; a digest links to the list of incidents only."""
+    """Return `notification` with the links of its incident and evidence; a digest links to the list of its members only."""
     if is_digest:
-        return replace(notification, links=targets.of_all())
+        is_of_risks = notification.incident.rule == AUDIT_RULE
+        return replace(notification, links=targets.of_risks() if is_of_risks else targets.of_all())
     incident = notification.incident
     return replace(notification, links=targets.of(incident), lines=targets.of_lines(incident), query=targets.query(incident))
 

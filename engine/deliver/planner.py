@@ -10,6 +10,7 @@ from itertools import chain
 from msgspec.structs import replace
 
 from engine.deliver.agenda import Agenda
+from engine.deliver.audit_digests import AuditDigests
 from engine.deliver.book import Book, entries_by_digest, is_held
 from engine.deliver.digests import (
     FLOOD_INTERVAL,
@@ -52,6 +53,7 @@ class Planner:
         self._merged_into: defaultdict[str, set[str]] = defaultdict(set)  # surviving incident -> those merged into it
         self._digests: dict[Pair, Digest] = {}
         self.storms = Storms(book, self._incidents, is_in_flight)
+        self._audits = AuditDigests(store, book)
         self._flooded_at: dict[str, datetime] = {}  # receiver -> time of its last flood digest
         self._silences: tuple[Silence, ...] = ()
         self._active: tuple[Silence, ...] = ()
@@ -80,6 +82,7 @@ class Planner:
         self.touch(self._agenda.due(now))
         self._plan(now)
         self._changed_digests.update(self.storms.due(self._policy, now))
+        self._changed_digests.update(self._audits.look(None if self._policy.hurry else self._policy.audit, now))
         self._plan_digests(now)
 
     def touch(self, incidents: Iterable[str]) -> None:
@@ -94,6 +97,7 @@ class Planner:
         """Plan everything again, after the clock and the times in the book were corrected."""
         self._replan_all = True
         self._flooded_at.clear()
+        self._audits.restart_waits()
 
     def incident_of(self, entry: Delivery) -> Incident | None:
         """Return the incident of an entry, for a digest its summary incident; None when it is not (or no longer) loaded."""
@@ -240,8 +244,11 @@ class Planner:
                     del self._digests[pair]
             self._plan_backfill(receiver, now)
             self._plan_floods(receiver, now)
-            for pair, digest in self.storms.plan(receiver, self._policy, self._silences, now):
-                self._store_digest(pair, digest)
+            for pair, digest in chain(
+                self.storms.plan(receiver, self._policy, self._silences, now), self._audits.planned(receiver)
+            ):
+                if not self._is_in_flight(pair):
+                    self._store_digest(pair, digest)
             self._drop_empty(receiver)
         self._changed_digests.clear()
 

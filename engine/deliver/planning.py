@@ -16,6 +16,7 @@ from engine.model.phrases import lasting, moment
 from engine.model.proofs import PROOF_LABEL, PROOF_RULE
 from engine.model.routes import Route, Silence, Timings
 from engine.model.words import ENGLISH, Words
+from engine.risks.picturing import AuditTerms
 from engine.route import (
     NOTHING,
     Decision,
@@ -39,6 +40,14 @@ _ENDED = frozenset(("resolved", "retracted", "merged"))
 _LOUD = frozenset((Reason.ESCALATED, Reason.REOPENED))  # what is sent of an incident by itself that is part of a storm
 
 
+class AuditNotice(Struct, frozen=True):
+    """Who is sent the digests of risks, from which minute of the day in UTC on, and what clusters are judged by."""
+
+    receiver: str
+    minute: int
+    terms: AuditTerms = AuditTerms()
+
+
 class Policy(Struct, frozen=True):
     """The notification settings of a configuration.
 
@@ -48,7 +57,7 @@ class Policy(Struct, frozen=True):
     limit. `fallbacks`: receiver -> the one that is notified when it refuses, without circles. `records`: receivers that keep a
     record of every incident. `gatherers`: receivers to which a storm, more than `storm_size` new incidents (0: no limit), is
     one message. `words`: of the receivers that do not get English. `proofs`: the receiver of each proof that goes on, by its
-    nonce, as the store has them.
+    nonce, as the store has them. `audit`: who is sent the digest of risks; None: nobody.
     """
 
     tree: Route
@@ -63,6 +72,7 @@ class Policy(Struct, frozen=True):
     storm_size: int = 0
     words: Mapping[str, Words] = field(default_factory=dict)
     proofs: Mapping[str, str] = field(default_factory=dict)
+    audit: AuditNotice | None = None
 
     def words_of(self, receiver: str) -> Words:
         """Return the words of a receiver in its language."""

@@ -13,7 +13,7 @@ from engine.incident.alert_groups import AlertGroup
 from engine.incident.cluster_view import ClusterView, view_of, words_in
 from engine.incident.course import courses, rhythms
 from engine.incident.links import is_of_others
-from engine.incident.verifying import statements, why_open, why_over
+from engine.incident.verifying import doubted, statements, why_open, why_over
 from engine.language import words_of
 from engine.model.expressions import HELD_ITEMS, LANGUAGE, Result, evaluate
 from engine.model.incidents import QUIET, Alert, Capture, Evidence, Incident, Roster, Symptom
@@ -81,7 +81,7 @@ def _composed(group: AlertGroup, context: IncidentContext, incident_id: str, vie
     severities = [*_severities(group), *([context.rules[named.rule].severity] if named else [])]
     by_silence = any(alert.why == QUIET for alert in main)
     stated = statements(group.symptoms, context.rules)
-    deciding = (*main, *(_lasting(group.symptoms, context) if by_silence else ()), *stated)
+    deciding = (*main, *(_lasting(group.symptoms, context) if by_silence else ()), *stated, *doubted(group.symptoms))
     ended = [alert.ends_at for alert in deciding if alert.ends_at is not None]
     is_over = len(ended) == len(deciding)
     pending = all(alert.status == "pending" for alert in main)
@@ -123,9 +123,12 @@ def _composed(group: AlertGroup, context: IncidentContext, incident_id: str, vie
 def _why(group: AlertGroup, stated: Sequence[Alert], is_over: bool, context: IncidentContext) -> str:
     """Return how the incident began or ended, with what the cluster says of it when it is asked."""
     own = group.stages[-1].why if group.stages else group.firings[-1].why
+    is_own_over = all(alert.ends_at is not None for alert in (*group.firings, *group.stages))
+    doubts = [alert.why for alert in doubted(group.symptoms)]
+    if doubts and (is_own_over or not own):
+        return doubts[-1]
     if is_over or not stated:
         return why_over(own, stated, is_over)
-    is_own_over = all(alert.ends_at is not None for alert in (*group.firings, *group.stages))
     return why_open(own, is_own_over, stated, [_title_of(alert, context) for alert in stated])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from engine.model.incidents import VERIFIED, Alert
+from engine.model.incidents import DOUBTED, VERIFIED, Alert
 from engine.model.rules import SEVERITIES, Rule
 from engine.model.words import worded
 
@@ -13,6 +13,11 @@ from engine.model.words import worded
 def statements(symptoms: Iterable[Alert], rules: Mapping[str, Rule]) -> list[Alert]:
     """Return the symptoms by which the cluster itself says that something is wrong."""
     return [alert for alert in symptoms if _is_statement(rules.get(alert.key[1]))]
+
+
+def doubted(symptoms: Iterable[Alert]) -> list[Alert]:
+    """Return the symptoms that go on, although logs or the cluster say that they are over: the other does not."""
+    return [alert for alert in symptoms if alert.ends_at is None and DOUBTED in alert.why]
 
 
 def why_over(why: str, stated: Sequence[Alert], is_over: bool) -> str:

@@ -33,6 +33,7 @@ class Capture(Struct, frozen=True):
     sum: float | None = None
 
 
+DOUBTED = "the cluster, asked at "  # in the sentence on an end that logs and cluster do not agree about
 VERIFIED = "verified at "  # how the sentence begins on an end that the cluster bore out when it was asked
 QUIET = worded("quiet, not confirmed")  # why an alert ended that nothing but silence ended
 

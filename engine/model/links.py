@@ -21,13 +21,13 @@ LONGEST = 3_000  # characters of an address: Slack takes no more
 
 AUTO, DISCOVER, LOCATOR, ESQL, OPENSEARCH = "auto", "discover", "locator", "esql", "opensearch"
 STYLES = (AUTO, DISCOVER, LOCATOR, ESQL, OPENSEARCH)
-_KINDS = ("incident", "incidents", "kibana", "line", "around")
-_WORDS = marked("Incident page", "All incidents", "Logs in Kibana", "In Kibana", "Lines around it")
+_KINDS = ("incident", "incidents", "kibana", "line", "around", "audit")
+_WORDS = marked("Incident page", "All incidents", "Logs in Kibana", "In Kibana", "Lines around it", "All risks")
 _TITLES = dict(zip(_KINDS, _WORDS, strict=True))
 
 
 class Link(Struct, frozen=True):
-    """`kind`: incident, incidents or kibana; of a line: line or around. A key of the JSON that webhooks are sent."""
+    """`kind`: incident, incidents, audit or kibana; of a line: line or around. A key of the JSON that webhooks are sent."""
 
     kind: str
     url: str
@@ -179,6 +179,10 @@ class LinkTargets(Struct, frozen=True):
     def of_all(self) -> tuple[Link, ...]:
         """Return the link to the list of incidents."""
         return (Link("incidents", f"{self.public_url}/"),) if self.public_url else ()
+
+    def of_risks(self) -> tuple[Link, ...]:
+        """Return the link to the page of risks."""
+        return (Link("audit", f"{self.public_url}/audit"),) if self.public_url else ()
 
     def _links(self, incident: Incident) -> Iterator[Link]:
         if self.public_url:

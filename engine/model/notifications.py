@@ -17,9 +17,10 @@ DIGEST_RULE = "backfill"  # rule of the digest of old incidents, which a receive
 FLOOD_RULE = "flood"  # rule of the digest of many incidents that opened at once
 STORM_RULE = "storm"  # rule of the message about many incidents of one rule or cluster, which is kept up to date
 TEST_RULE = "test"  # rule of the incident by which a receiver is tried
+AUDIT_RULE = "audit"  # rule of the digest of what may break in a cluster
 STORM_PREFIX = "storm-"  # of the ids of storms
-_HEADINGS = marked("Older", "Among them", "Incidents")  # of the symptoms of a digest, which are its incidents
-DIGEST_HEADINGS = dict(zip((DIGEST_RULE, FLOOD_RULE, STORM_RULE), _HEADINGS, strict=True))
+_HEADINGS = marked("Older", "Among them", "Incidents", "Risks")  # of the symptoms of a digest, which are its members
+DIGEST_HEADINGS = dict(zip((DIGEST_RULE, FLOOD_RULE, STORM_RULE, AUDIT_RULE), _HEADINGS, strict=True))
 
 
 class Reason(str, Enum):

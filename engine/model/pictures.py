@@ -22,6 +22,7 @@ PARTS = {"topic": ("partition", "lag"), "group": ("lag",)}  # the kinds of facts
 OF_STEPS = ("topic", "broker-setting")  # what the steps of a fix change
 ROUNDS_GO_ON = timedelta(minutes=10)
 STALE_AFTER = timedelta(hours=2)  # everything is stated once an hour while a cluster is asked
+EARLIER = (timedelta(days=1), timedelta(hours=1))  # how long before a picture it is compared with: the first there is
 CONFIRMED_UNTIL = "confirmed_until"  # the value of such a fact: when it was last stated, in seconds since 1970
 BROKER_DEFAULTS = {  # settings of a topic, and what brokers call their default of it; all others have one name
     "max.message.bytes": "message.max.bytes",
@@ -116,7 +117,8 @@ class ClusterPicture(Struct, frozen=True):
 
     `cluster_id` is empty when no broker was asked. `settings` are those of each broker, by name. `versions` are those of
     `kafka` (the metadata.version of the cluster) and `connect`. `log_dirs` are the partitions in each log directory of a
-    broker, by broker and path; known of brokers that have several. `confirmed_at` is when the id of the cluster was last
+    broker, by broker and path; known of brokers that have several. `voters` are the ids of the controllers that vote; empty
+    without KRaft. `confirmed_at` is when the id of the cluster was last
     stated, or without one the version of a worker; None when neither was. `settings_at` is when a setting or a topic last
     changed.
     """
@@ -130,6 +132,7 @@ class ClusterPicture(Struct, frozen=True):
     settings: Mapping[str, Mapping[str, PicturedSetting]] = {}
     versions: Mapping[str, str] = NO_LABELS
     log_dirs: Mapping[tuple[str, str], tuple[str, ...]] = {}
+    voters: tuple[int, ...] = ()
     confirmed_at: datetime | None = None
     settings_at: datetime | None = None
 
@@ -165,6 +168,13 @@ class ClusterPicture(Struct, frozen=True):
         """Return the present value of a setting of the brokers, if they all have the same; None otherwise."""
         values = {settings[name] for settings in self.settings.values() if name in settings}
         return values.pop() if len(values) == 1 else None
+
+
+class KnownPictures(Struct, frozen=True):
+    """What is known of one cluster: its last picture, and one of EARLIER that shows what has moved since; None without one."""
+
+    last: ClusterPicture
+    earlier: ClusterPicture | None = None
 
 
 class FactChange(Struct, frozen=True):
@@ -258,6 +268,7 @@ def picture_of(facts: Iterable[StatedFact]) -> ClusterPicture | None:
         settings=_settings(by_kind.get("broker-setting", ())),
         versions=_versions(by_kind.get("feature", ()), by_kind.get("worker-version", ())),
         log_dirs=_log_dirs(by_kind.get("log-dir", ())),
+        voters=_voters(by_kind.get("quorum", ())),
         confirmed_at=_confirmed_at(by_kind),
         settings_at=max((fact.at for fact in newest.values() if fact.kind in OF_STEPS), default=None),
     )
@@ -346,6 +357,12 @@ def _log_dirs(facts: Sequence[StatedFact]) -> Mapping[tuple[str, str], tuple[str
     for fact in facts:
         partitions.setdefault((str(fact.values["broker"]), str(fact.values["path"])), []).extend(_listed(fact, "partitions"))
     return {place: tuple(sorted(names)) for place, names in partitions.items()}
+
+
+def _voters(facts: Sequence[StatedFact]) -> tuple[int, ...]:
+    """Return the voters of the cluster that was asked last."""
+    last = max(facts, key=lambda fact: fact.at, default=None)
+    return () if last is None else tuple(int(id_) for id_ in _listed(last, "voters") if id_.isdecimal())
 
 
 def assignments(text: str) -> Iterator[tuple[str, str]]:

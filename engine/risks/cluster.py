@@ -64,6 +64,7 @@ class GroupLag(Struct, frozen=True):
     """How far a group is behind in a partition: in records; None where the end is not known.
 
     Attributes:
+        partition: its number; None: all partitions of the topic together.
         offset: the offset that the group has committed last; None if there is none.
         earlier: the lag when it was first known; None if it is known once.
         unread_since: a time at which the oldest unread record was there already; None if it is young, or was not asked for.
@@ -72,7 +73,7 @@ class GroupLag(Struct, frozen=True):
     """
 
     topic: str
-    partition: int
+    partition: int | None
     offset: int | None
     lag: int | None
     earlier: int | None = None

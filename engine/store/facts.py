@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from threading import Lock
 from uuid import uuid4
@@ -10,8 +10,17 @@ from uuid import uuid4
 from sqlalchemy import Connection, and_, bindparam, delete, func, select
 
 from engine.codec import dumps, loads
-from engine.model.incidents import EVER
-from engine.model.pictures import CONFIRMED, ClusterPicture, StatedFact, change_by, picture_of, with_parts_gone
+from engine.model.incidents import DAWN, EVER
+from engine.model.pictures import (
+    CONFIRMED,
+    EARLIER,
+    ClusterPicture,
+    KnownPictures,
+    StatedFact,
+    change_by,
+    picture_of,
+    with_parts_gone,
+)
 from engine.store import schema
 from engine.store.databases import upsert
 
@@ -100,6 +109,17 @@ class FactTable:
             return None
         _PICTURES.put(key, picture)
         return picture.confirmed_by(self._newest(scope, until, CONFIRMED)).seen_until(until)
+
+    def recent(self, until: datetime) -> Mapping[str, KnownPictures]:
+        """Return the pictures of each scope whose servers were asked, by its name, in order: what was pasted is no such one."""
+        is_asked = and_(_TABLE.c.kind.in_(CONFIRMED), _TABLE.c.at > schema.text(DAWN))
+        asked = select(_TABLE.c.scope).where(is_asked).distinct().order_by(_TABLE.c.scope)
+        pictures = {scope: self.picture(scope, until) for scope in self._connection.scalars(asked).all()}
+        return {scope: self._with_earlier(scope, last) for scope, last in pictures.items() if last is not None}
+
+    def _with_earlier(self, scope: str, last: ClusterPicture) -> KnownPictures:
+        earlier = (self.picture(scope, last.at - span) for span in EARLIER)
+        return KnownPictures(last, next((picture for picture in earlier if picture is not None), None))
 
     def _newest(self, scope: str, until: datetime, kinds: Sequence[str] = ()) -> Sequence[StatedFact]:
         """Return the newest fact about each thing of `scope`, of all or these kinds, that was stated at `until` or before."""

@@ -25,12 +25,14 @@ from engine.model.acts import RuleStats
 from engine.model.considered import ConsideredRule
 from engine.model.incidents import Incident, NotEvaluated
 from engine.model.past import Past
+from engine.model.pictures import KnownPictures
 from engine.model.quarantine import DeadLetter
 from engine.model.searches import Search
 from engine.store import leases, schema
 from engine.store.acts import Acts, handlings, shown
 from engine.store.considered import considered_of
 from engine.store.databases import READING, RENEWING, TRANSACTION, StoreDatabase, database_of, upsert
+from engine.store.facts import FactTable
 from engine.store.file import StoreFile
 from engine.store.leases import HeldLease, Lease
 from engine.store.ledger import StoreLedger
@@ -274,6 +276,11 @@ class Store:
         with self._reading() as connection:
             rows = connection.execute(select(table).order_by(*table.primary_key))
             return [DataLoss(row.source, row.lost_from, row.lost_to, row.why) for row in rows]
+
+    def recent_pictures(self, until: datetime) -> Mapping[str, KnownPictures]:
+        """Return what is known of each cluster that is asked, by its name, in order."""
+        with self._reading() as connection:
+            return FactTable(connection).recent(until)
 
     def put_input_notes(self, sentences: Sequence[str]) -> None:
         """Store how the job reads its sources, in place of what was stored before."""

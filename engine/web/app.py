@@ -5,6 +5,7 @@
 /incidents/<id>       one incident; POST /incidents/<id>/acts does something about it
 /incidents/<id>/lines/<n>  what stands around a line of its evidence
 /incidents/<id>.json  the same as in `tocsin scan --format json`, with links, deliveries and history
+/audit                what works now and may break, by the last picture of each cluster that is asked
 /rules                how people fared with each rule
 /login, /logout       where users sign in
 /healthz              200 when the store can be read, else 503; open to everybody
@@ -18,6 +19,7 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
+from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -30,6 +32,7 @@ from engine.errors import ReaderBusy, StoreError, StoreLost, UsageError
 from engine.model.incidents import DAWN
 from engine.model.links import NO_LINKS, LinkTargets
 from engine.ports import EvidenceReader
+from engine.risks.picturing import AuditTerms
 from engine.store import Store
 from engine.web.access import READ_ONLY, Entrance, SignedIn
 from engine.web.answers import history_value
@@ -38,7 +41,17 @@ from engine.web.changing import Changes, SigningIn, desk_of, to_login
 from engine.web.guard import Guard
 from engine.web.history import history_of
 from engine.web.listing import list_incidents, parse_query
-from engine.web.pages import STATIC, Desk, around_page, incident_page, list_page, problem_page, rules_page
+from engine.web.pages import (
+    STATIC,
+    Desk,
+    RisksView,
+    around_page,
+    incident_page,
+    list_page,
+    problem_page,
+    risks_page,
+    rules_page,
+)
 
 _SENTENCES = {404: "There is nothing at this address.", 405: "This address cannot be used that way."}
 
@@ -53,6 +66,18 @@ class JsonText(Response):
         return f"{json.dumps(content, ensure_ascii=False, indent=2)}\n".encode("utf-8", "backslashreplace")
 
 
+class PageInputs(Struct, frozen=True):
+    """What pages need beside the store.
+
+    Attributes:
+        reader: reads what stands around a line of evidence; None for nothing.
+        terms: what clusters are judged by for the page of risks.
+    """
+
+    reader: EvidenceReader | None = None
+    terms: AuditTerms = AuditTerms()
+
+
 def application(
     store: Store,
     hosts: frozenset[str],
@@ -61,7 +86,7 @@ def application(
     access: Entrance = READ_ONLY,
     audit: PageAudit = no_audit,
     origins: frozenset[str] = frozenset(),
-    reader: EvidenceReader | None = None,
+    inputs: PageInputs = PageInputs(),  # noqa: B008 - frozen
 ) -> ASGIApp:
     """Return the pages over `store` as an ASGI application.
 
@@ -72,9 +97,9 @@ def application(
         access: who may see the pages, and who may change something.
         audit: takes sign-ins, refusals and acts.
         origins: scheme and host of the pages' own addresses, in lower case; changes come from pages of these only.
-        reader: reads what stands around a line of evidence; None for nothing.
+        inputs: what pages need beside the store.
     """
-    pages = Views(store, clock, links, access, reader)
+    pages = Views(store, clock, links, access, inputs)
     changes = Changes(store, clock, access, audit, origins, pages.incident)
     routes = [
         Route("/", pages.checked(pages.incidents)),
@@ -82,6 +107,7 @@ def application(
         Route("/incidents/{id}", pages.checked(pages.incident)),
         Route("/incidents/{id}/lines/{number:int}", pages.checked(pages.around)),
         Route("/rules", pages.checked(pages.rules)),
+        Route("/audit", pages.checked(pages.risks)),
         Route("/healthz", pages.healthz),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
@@ -106,9 +132,10 @@ class Views:
         clock: Callable[[], datetime],
         links: LinkTargets,
         access: Entrance,
-        reader: EvidenceReader | None = None,
+        inputs: PageInputs = PageInputs(),  # noqa: B008 - frozen
     ) -> None:
-        self._store, self._clock, self._links, self._access, self._reader = store, clock, links, access, reader
+        self._store, self._clock, self._links, self._access = store, clock, links, access
+        self._reader, self._terms = inputs.reader, inputs.terms
 
     def incidents(self, request: Request, desk: Desk) -> Response:
         """Answer with the list."""
@@ -147,6 +174,15 @@ class Views:
     def rules(self, _request: Request, desk: Desk) -> Response:
         """Answer with the stats of the rules."""
         return HTMLResponse(rules_page(self._store.rule_stats(DAWN), desk))
+
+    def risks(self, _request: Request, desk: Desk) -> Response:
+        """Answer with what is at risk in each cluster that is asked."""
+        now = self._clock()
+        views = [
+            RisksView(self._terms.judged(name, pictures), pictures.last)
+            for name, pictures in self._store.recent_pictures(now).items()
+        ]
+        return HTMLResponse(risks_page(views, now, desk))
 
     def healthz(self, _request: Request) -> Response:
         """Answer whether the store can be read."""

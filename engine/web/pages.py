@@ -27,10 +27,14 @@ from engine.model.links import Link
 from engine.model.matches import Value
 from engine.model.past import NEAR_WORDS
 from engine.model.phrases import lasting, moment, named
+from engine.model.pictures import ClusterPicture
 from engine.model.proof import Neighbours
 from engine.model.rules import SEVERITIES
 from engine.model.visible import visible
 from engine.picture import NARROW, WIDE, Mark, Picture, day_strip, describe, draw, sparkline
+from engine.risks.judging import ClusterAudit
+from engine.risks.risk import Risk
+from engine.risks.summary import headline, remarks, shown_risks, subject
 from engine.web.addresses import SERVED, Addresses
 from engine.web.history import History
 from engine.web.listing import FACETS, Listing, Query, duration, label_text, state
@@ -109,6 +113,33 @@ class IncidentView(Struct, frozen=True):
         return Markup('<div class="wide">{}</div><div class="narrow">{}</div>').format(wide, narrow)
 
 
+class RisksView(Struct, frozen=True):
+    """What is at risk in a cluster as a template shows it, and the picture that it was judged by."""
+
+    audit: ClusterAudit
+    picture: ClusterPicture
+
+    @property
+    def headline(self) -> str:
+        """The result in one sentence."""
+        return headline(self.audit)
+
+    @property
+    def subject(self) -> str:
+        """Which cluster it is, and how large."""
+        return subject(self.audit)
+
+    @property
+    def risks(self) -> Sequence[Risk]:
+        """The risks that are shown."""
+        return list(shown_risks(self.audit))
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """What is left out, and what its commands need."""
+        return list(remarks(self.audit))
+
+
 def view_of(history: History, prefix: str = "") -> IncidentView:
     """Return the view of an incident's history."""
     return IncidentView(history, describe(history.incident, deeds(history.changes)), prefix)
@@ -150,6 +181,11 @@ def around_page(incident: Incident, evidence: Evidence, around: Neighbours | Non
 def rules_page(stats: Sequence[RuleStats], desk: Desk = NO_DESK) -> str:
     """Return the page with how people fared with each rule."""
     return _page("rules.html", SERVED, desk=desk, stats=stats)
+
+
+def risks_page(views: Sequence[RisksView], now: datetime, desk: Desk = NO_DESK) -> str:
+    """Return the page with what is at risk in each cluster that is asked."""
+    return _page("audit.html", SERVED, desk=desk, views=views, now=now)
 
 
 def login_page(onward: str, name: str = "", problem: str = "") -> str:

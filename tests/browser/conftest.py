@@ -21,11 +21,12 @@ from engine.model.proof import Neighbours
 from engine.store import Store
 from engine.store.store import BatchId
 from engine.web.access import SignedIn
-from engine.web.app import application
+from engine.web.app import PageInputs, application
 from engine.web.passwords import Users, put_user
 from engine.web.server import listen_on, origins, serving
 from engine.web.sessions import Sessions
 from tests.rulepack.playing import STORIES, play, story
+from tests.unit.model.test_pictures import broker, fact, partition, topic
 from tests.unit.picture.stories import restarted
 
 CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), "")
@@ -87,6 +88,9 @@ def address(tmp_path_factory: pytest.TempPathFactory, incidents: list[Incident])
         begin, key = silent.first_seen or NOW, (silent.key[0], "broker-slow-disk", silent.key[2])
         slow = Alert(key, "firing", "info", begin, begin, None, 1200, True, dict(silent.labels))
         ledger.put_findings([Verdict(key, (slow,))], (), (), ())
+        asked = [*(broker(id_) for id_ in (1, 2, 3)), fact("cluster", "x", cluster_id="dG9jc2luLXRlc3RzLTAwMQ")]
+        asked += [part for name in ("account_event", "orders") for part in (topic(name), partition(name, 0))]
+        ledger.put_facts(replace(each, at=NOW - timedelta(minutes=1)) for each in asked)
     for n, kind, text in (
         (3, ActKind.NOTE, "Power supply of rack 7. The broker was up again after\nthe fuse was replaced."),
         (3, ActKind.RESOLVE, "replaced the fuse"),
@@ -100,7 +104,7 @@ def address(tmp_path_factory: pytest.TempPathFactory, incidents: list[Incident])
         entry = Delivery("kafka-ops", incident.id, incident.revision, Reason.OPENED, at, at, DeliveryState.DELIVERED)
         store.outbox().settle([Settlement(entry, at, known)])
     listener = listen_on("127.0.0.1", 0)
-    with serving(application(store, listener.names(), lambda: NOW, reader=Shelf()), listener, "pages"):
+    with serving(application(store, listener.names(), lambda: NOW, inputs=PageInputs(Shelf())), listener, "pages"):
         yield listener.address.rstrip("/")
     store.close()
 

@@ -12,12 +12,14 @@ from engine.model.incidents import Incident
 from tests.browser.conftest import SCREENSHOTS, WIDTHS, window
 
 pytestmark = pytest.mark.server  # Chromium
-PAGES = ("list", "broker-silent", "inc-restarted", "consumer-commit-failed")
+PAGES = ("list", "audit", "broker-silent", "inc-restarted", "consumer-commit-failed")
+
+ADDRESSES = {"list": "/", "audit": "/audit"}
 
 
 def path_of(name: str, incidents: list[Incident]) -> str:
-    if name == "list":
-        return "/"
+    if name in ADDRESSES:
+        return ADDRESSES[name]
     (incident, *_) = [each for each in incidents if name in (each.rule, each.id)]
     return f"/incidents/{incident.id}"
 

@@ -33,6 +33,21 @@ def test_an_entry_has_checks_patterns_and_a_reason(tmp_path: Path) -> None:
     )
 
 
+def test_a_digest_has_a_receiver_and_a_time_of_the_day(tmp_path: Path) -> None:
+    receivers = "receivers: [{name: ops, terminal: {}}]\n"
+
+    def digest(text: str) -> tuple[str, int] | None:
+        (tmp_path / "tocsin.yml").write_text(LEAST + receivers + text)
+        return load(tmp_path / "tocsin.yml").audit_digest
+
+    assert digest("") is None
+    assert digest("audit: {digest: {receiver: ops}}\n") == ("ops", 480)
+    assert digest('audit: {digest: {receiver: ops, at: "22:30"}}\n') == ("ops", 1350)
+
+
+RECORD = "receivers: [{name: kept, elasticsearch: {url: 'http://es:9200'}}, {name: ops, terminal: {}}]\n"
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -41,6 +56,9 @@ def test_an_entry_has_checks_patterns_and_a_reason(tmp_path: Path) -> None:
         ("audit: {ignore: [{reason: x}]}", "accepts every risk of every cluster"),
         ("audit: {ignore: [{checks: [], topics: [], reason: x}]}", "accepts every risk of every cluster"),
         ("audit: {ignores: []}", "ignores"),
+        ("audit: {digest: {receiver: nobody}}", "`nobody` is no receiver"),
+        (f"{RECORD}audit: {{digest: {{receiver: kept}}}}", "`kept` keeps a record of incidents, and a digest is none"),
+        ('audit: {digest: {receiver: terminal, at: "25:00"}}', "`25:00` is not a time of the day"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, text: str, sentence: str) -> None:

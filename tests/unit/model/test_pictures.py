@@ -109,6 +109,12 @@ def test_a_setting_of_a_topic_is_its_own_or_that_of_all_brokers() -> None:
     assert differing.broker_setting("min.insync.replicas") is None
 
 
+def test_the_voters_are_those_of_the_cluster_that_was_asked_last() -> None:
+    before, after = (fact("quorum", name, minute, voters=ids) for name, minute, ids in (("z", 0, "1,2"), ("a", 1, "3,4,5")))
+    assert pictured(before, after).voters == (3, 4, 5)
+    assert pictured(broker(1)).voters == ()
+
+
 def test_addresses_leave_out_who_cannot_be_asked() -> None:
     picture = pictured(broker(1), broker(2, "fenced"), broker(3), broker(4), broker(5))
     assert picture.bootstrap() == "kafka-1:9092,kafka-3:9092,kafka-4:9092"

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import select
 
+from engine.model.incidents import DAWN
 from engine.model.matches import Value
 from engine.model.pictures import ClusterPicture, StatedFact
 from engine.store import Store, facts, schema
@@ -93,6 +94,23 @@ def test_the_pictures_that_were_used_last_stay(store: Store, built: list[Cluster
     assert len(built) == facts.MOST_PICTURES + 1
     groups_at(store, 0)
     assert len(built) == facts.MOST_PICTURES + 1
+
+
+def test_the_recent_pictures_are_of_clusters_that_are_asked_each_with_one_before(store: Store) -> None:
+    def names(minute: float) -> dict[str, tuple[list[str], list[str] | None]]:
+        recent = store.recent_pictures(NOON + timedelta(minutes=minute))
+        return {
+            scope: (list(each.last.groups), None if each.earlier is None else list(each.earlier.groups))
+            for scope, each in recent.items()
+        }
+
+    pasted = StatedFact("pasted", "cluster", "y", DAWN, {"cluster_id": "y"})
+    put(store, pasted, cluster(0), group("a", 0), group("b", 55))
+    assert names(50) == {"prod": (["a"], None)}
+    put(store, group("c", 90), cluster(90))
+    assert names(95) == {"prod": (["a", "b", "c"], ["a"])}
+    put(store, group("d", 24 * 60 + 30), cluster(24 * 60 + 30))
+    assert names(24 * 60 + 31) == {"prod": (["a", "b", "c", "d"], ["a"])}
 
 
 def test_what_is_gone_is_removed_for_its_age(store: Store) -> None:

@@ -11,7 +11,7 @@ from engine.errors import ReaderBusy
 from engine.model.incidents import Evidence
 from engine.model.proof import Neighbours
 from engine.store import Store
-from engine.web.app import application
+from engine.web.app import PageInputs, application
 from tests.unit.cli.incidents import TOO_LARGE, incident
 from tests.unit.web.conftest import HOST, NOW, Fill
 from tests.unit.web.test_pages import ADDRESS, HOSTILE, Tags
@@ -35,7 +35,9 @@ class Reader:
 def test_a_line_leads_to_what_stands_around_it_where_that_can_be_read(store: Store, fill: Fill) -> None:
     line, reader = TOO_LARGE.evidence[0], Reader()
     fill(incident(evidence=(line, replace(line, event_id="e2"))))
-    client = TestClient(application(store, frozenset({HOST}), lambda: NOW, reader=reader), base_url=f"http://{HOST}")
+    client = TestClient(
+        application(store, frozenset({HOST}), lambda: NOW, inputs=PageInputs(reader)), base_url=f"http://{HOST}"
+    )
     page = client.get(ADDRESS).text
     assert re.findall(r'href="([^"]*/lines/[^"]*)"', page) == [f"{ADDRESS}/lines/1"]
     around = client.get(f"{ADDRESS}/lines/1").text

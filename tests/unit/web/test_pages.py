@@ -31,6 +31,7 @@ from engine.store.store import BatchId
 from engine.web.app import application
 from tests.unit.cli.incidents import AT, TOO_LARGE, incident
 from tests.unit.cli.test_overview import STATS
+from tests.unit.model.test_pictures import broker, fact, partition, topic
 from tests.unit.web.conftest import HOST, NOW, Fill
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&\x1b[31m\u202e\u200b{{ 7*7 }}"
@@ -404,6 +405,31 @@ def test_the_rules_have_a_page_of_what_came_of_them(client: TestClient, fill: Fi
     page = client.get("/rules").text
     assert f'href="/?rule={TOO_LARGE.rule}"' in page
     assert 'data-name="incidents" class="number">1</td>' in page
+
+
+def test_the_risks_of_clusters_that_are_asked_have_a_page(client: TestClient, store: Store) -> None:
+    empty = client.get("/audit").text
+    assert "No cluster is asked." in empty
+    assert 'href="/audit"' in client.get("/").text
+    asked_at = NOW - timedelta(minutes=1)
+    facts = [broker(1), broker(2), topic(HOSTILE), partition(HOSTILE, 0), fact("cluster", "x", cluster_id="x")]
+    with store.batch(BatchId("query", 0)) as ledger:
+        ledger.put_facts(replace(each, scope="<b>prod", at=asked_at) for each in facts)
+    page = client.get("/audit").text
+    Tags(page)
+    text = unescape(page)
+    order = ["<b>prod: 1 risk: 1 high", "2 brokers", "1 min ago", ">high<", "has one replica", "kafka-reassign-partitions.sh"]
+    places = [text.index(part) for part in (*order, "topic-one-replica", "`tocsin audit` asks for them")]
+    assert places == sorted(places)
+    assert "Nobody has asked" not in page
+    assert not {"script>alert", "<img", "<b>"} & {part for part in ("script>alert", "<img", "<b>") if part in page}
+    later = TestClient(application(store, frozenset({HOST}), lambda: NOW + timedelta(hours=3)), base_url=f"http://{HOST}")
+    assert "Nobody has asked this cluster for 3 h 1 min" in " ".join(later.get("/audit").text.split())
+
+
+def test_the_risks_are_shown_to_who_has_signed_in(signed: Callable[[], TestClient]) -> None:
+    answer = signed().get("/audit")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/login?next=%2Faudit")
 
 
 def test_what_an_incident_touches_is_listed_in_full_and_escaped(client: TestClient, fill: Fill) -> None:

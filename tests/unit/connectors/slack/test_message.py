@@ -14,13 +14,16 @@ from connectors.slack.limits import MOST_SHOWN, MOST_SHOWN_BLOCKS, cut, shown_ch
 from connectors.slack.message import NEW_FIX, escaped, fix_mark, is_loud
 from connectors.slack.receiver import API
 from connectors.slack.summary import MOST_IN_COMMAND
+from engine.deliver.audit_digests import audit_incident
 from engine.errors import UsageError
 from engine.model.incidents import QUIET, Evidence, RenderedStep, Symptom
 from engine.model.links import Link
 from engine.model.notifications import Notification, Reason
 from engine.model.rules import SEVERITIES
+from engine.risks.judging import judged
 from tests.unit.cli.incidents import AT, TOO_LARGE, incident
 from tests.unit.connectors.slack.reading import shown
+from tests.unit.risks.clusters import cluster, topic
 
 RAW = st.text(max_size=4000)
 
@@ -118,6 +121,15 @@ def test_a_digest_lists_its_first_incidents() -> None:
     thread = "".join(text for page in details(digest) for text in shown(page.blocks))
     assert all(f"low: such as {n}" in thread for n in range(5, 9))
     assert "low: such as 4" not in thread
+
+
+def test_a_digest_of_risks_lists_them_and_leads_to_their_page() -> None:
+    page = Link("audit", "https://tocsin.example/audit")
+    message = parent(audit_incident(judged(cluster(topic("lone", (2,))))), [page])
+    first, *_, risks, button = shown(message.blocks)
+    assert first.endswith("1 risk in prod")
+    assert risks == "Risks1 x high: The partition of topic lone has one replica, on broker 2"
+    assert button == f"Page{page.url}"
 
 
 def test_a_command_is_never_cut() -> None:
