@@ -43,7 +43,7 @@ class AuditDigestEntry(Strict):
     """who is sent what may break in the clusters that are asked, at most once a day"""
 
     receiver: Text
-    at: Minute = 8 * 60
+    at: Minute = Field(default="08:00", validate_default=True)
 
 
 class AuditEntry(Strict):

@@ -131,10 +131,11 @@ def _session(settings: SparkSettings, log: Path | None, folder: Path) -> SparkSe
     try:
         return SparkSession(SparkContext(gateway=gateway, conf=conf))
     except Exception as error:
+        failure = None if settings.is_local else _start_failure(without_user(settings.master), error, log)  # asks the JVM
         _end(gateway)
-        if settings.is_local:
+        if failure is None:
             raise
-        raise TocsinError(_start_failure(without_user(settings.master), error, log)) from error
+        raise TocsinError(failure) from error
 
 
 def _start_failure(master: str, error: Exception, log: Path | None) -> str:

@@ -68,7 +68,7 @@ class Place(Struct, frozen=True):
     @contextmanager
     def running(self, *more: str, command: list[str] | None = None) -> Iterator[Process]:
         """Start a run in a process group of its own; nothing of it is left behind."""
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "TOCSIN_SPARK_SECRET": SECRET}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "TOCSIN_SPARK_SECRET": SECRET}
         with (
             (self.folder / "out").open("ab") as out,
             (self.folder / "err").open("ab") as err,
