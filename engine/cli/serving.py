@@ -17,6 +17,7 @@ from engine.store import Store
 from engine.web.access import Entrance
 from engine.web.app import application
 from engine.web.audit import PageAudit
+from engine.web.languages import Languages
 from engine.web.server import Listener, listen_on, origins, serving
 
 
@@ -25,8 +26,11 @@ def pages_of(store: Store, settings: Settings, listener: Listener, access: Entra
     public_url = settings.web.public_url
     if access.signs_in and not listener.is_local and not public_url.startswith("https://"):
         say("passwords travel unencrypted; let a proxy with TLS stand before the pages")
+    languages = Languages(settings.web.language, settings.plan_languages)
     names, own = listener.names(public_url), origins(listener, public_url)
-    return application(store, names, lambda: datetime.now(UTC), settings.links, access, audit, own, FilesReader(settings))
+    return application(
+        store, names, lambda: datetime.now(UTC), settings.links, access, audit, own, FilesReader(settings), languages
+    )
 
 
 @contextmanager
