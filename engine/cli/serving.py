@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from starlette.types import ASGIApp
 
 from engine.cli.entrance import entrance
-from engine.cli.evidence_reading import FilesReader
+from engine.cli.evidence_reading import InputReader
 from engine.config import Settings
 from engine.errors import ListenError, UsageError
 from engine.ports import Say
@@ -29,7 +29,7 @@ def pages_of(store: Store, settings: Settings, listener: Listener, access: Entra
     languages = Languages(settings.web.language, settings.plan_languages)
     names, own = listener.names(public_url), origins(listener, public_url)
     return application(
-        store, names, lambda: datetime.now(UTC), settings.links, access, audit, own, FilesReader(settings), languages
+        store, names, lambda: datetime.now(UTC), settings.links, access, audit, own, InputReader(settings), languages
     )
 
 

@@ -25,7 +25,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from engine.errors import ReaderBusy, StoreError, StoreLost, UsageError
+from engine.errors import ReaderBusy, RuntimeMissing, SourceError, StoreError, StoreLost, UsageError
 from engine.model.incidents import DAWN
 from engine.model.links import NO_LINKS, LinkTargets
 from engine.model.words import marked, worded
@@ -146,13 +146,15 @@ class Views:
         if self._reader is None or not 0 < number <= len(evidence) or not self._reader.may_read(evidence[number - 1]):
             sentence = worded("There are no lines around line {number} of the evidence of {text}.", number=number, text=id_)
             raise HTTPException(404, sentence)
-        event = evidence[number - 1]
+        event, why = evidence[number - 1], ""
         try:
             around = self._reader.neighbours(event)
+        except (SourceError, RuntimeMissing) as error:
+            around, why = None, str(error)
         except ReaderBusy:
             sentence = worded("Other lines are being read from the files. Try again in a moment.")
             raise HTTPException(503, sentence, {"Retry-After": "2"}) from None
-        return HTMLResponse(around_page(revisions[-1], event, around, self._clock(), desk, words_for(request)))
+        return HTMLResponse(around_page(revisions[-1], event, around, self._clock(), why, desk, words_for(request)))
 
     def incident_json(self, request: Request, _desk: Desk) -> Response:
         """Answer with an incident as JSON."""

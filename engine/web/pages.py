@@ -137,12 +137,14 @@ def around_page(
     evidence: Evidence,
     around: Neighbours | None,
     now: datetime,
+    why: str = "",
     desk: Desk = NO_DESK,
     words: Words = ENGLISH,
 ) -> str:
-    """Return the page of what stands around a line of evidence; `around` is None when it could not be read."""
+    """Return the page of what stands around a line of evidence; `around` is None when it could not be read, `why`
+    says why where that is known."""
     shown = translated(incident, words)
-    return _page("around.html", SERVED, words, incident=shown, event=evidence, around=around, now=now, desk=desk)
+    return _page("around.html", SERVED, words, incident=shown, event=evidence, around=around, why=why, now=now, desk=desk)
 
 
 def rules_page(stats: Sequence[RuleStats], desk: Desk = NO_DESK, words: Words = ENGLISH) -> str:
