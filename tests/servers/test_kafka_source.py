@@ -353,7 +353,7 @@ def test_what_stands_around_a_line_is_read_again_until_its_records_are_deleted(t
     config = tmp_path / "tocsin.yml"
     source = f"{{type: kafka, bootstrap_servers: '{topics.address}', topics: [{topic}], timezone: UTC, start: earliest}}"
     config.write_text(f"sources:\n  - {source}\nstore: sqlite:///{tmp_path}/tocsin.db\n")
-    raw = [line for line in Reader(open_source({"bootstrap_servers": topics.address, "topic": topic})).drain().raw()]
+    raw = Reader(open_source({"bootstrap_servers": topics.address, "topic": topic})).drain().raw()
     (own,) = [line for line in raw if line.text == lines[20]]
     when = now + timedelta(milliseconds=20)
     evidence = Evidence(event_id(own.source_id, when, own.text, None), own.source_id, 0, when, own.text)
@@ -361,5 +361,5 @@ def test_what_stands_around_a_line_is_read_again_until_its_records_are_deleted(t
     assert reader.may_read(evidence)
     assert reader.neighbours(evidence) == Neighbours(tuple(lines[15:20]), tuple(lines[21:26]))
     topics.cut(topic, partition=1, before=30)
-    with pytest.raises(SourceMissing, match="does not hold that time any longer|not among the"):
+    with pytest.raises(SourceMissing, match=r"does not hold that time any longer|not among the"):
         InputReader(load(config)).neighbours(evidence)

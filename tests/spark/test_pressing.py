@@ -9,12 +9,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from engine.model.acts import ActKind
 from engine.model.incidents import Incident
 from engine.store import Store
 from tests.spark.test_run import GREETING, WITHIN_S, configured, tocsin, wait
 from tests.standins.slack import TOKEN
 from tests.standins.slack_socket import APP_TOKEN, SlackWithPeople
+
+pytestmark = pytest.mark.timeout(600)  # of a machine that does much else; alone it takes half a minute
 
 
 def asked(process: subprocess.Popen[str], store: Path, slack: SlackWithPeople, holds: Callable[[], object]) -> None:
