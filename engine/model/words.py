@@ -75,6 +75,11 @@ class Words(Struct, frozen=True):
             return lasting(duration)
         return " ".join(self._unit(str(number), unit) for number, unit in lasting_parts(duration))
 
+    def about(self, duration: timedelta) -> str:
+        """Return a duration in its largest unit."""
+        number, unit = lasting_parts(duration)[0]
+        return self._unit(str(number), unit)
+
     def sentence(self, text: str) -> str:
         """Return the translation of a sentence that `worded` made, or of a text of the catalogue; else `text` itself."""
         translation = self._translation(text, _DEPTH) if self.texts and text else None

@@ -7,9 +7,9 @@ several lines goes through `lines`, which does the same line by line.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +59,16 @@ def assigned(settings: Mapping[str, str]) -> str:
 
 def ago(at: datetime, now: datetime, words: Words = ENGLISH) -> str:
     """Return how long ago `at` is, or how far in the future when a clock is ahead."""
-    span = now - at
-    return words("{span} ago", span=words.span(span)) if span >= timedelta() else words("in {span}", span=words.span(-span))
+    return _since(now - at, words, words.span)
+
+
+def about_ago(at: datetime, now: datetime, words: Words = ENGLISH) -> str:
+    """Return how long ago `at` is in the largest unit, for lists."""
+    return _since(now - at, words, words.about)
+
+
+def _since(span: timedelta, words: Words, told: Callable[[timedelta], str]) -> str:
+    return words("{span} ago", span=told(span)) if span >= timedelta() else words("in {span}", span=told(-span))
 
 
 def folded(text: str) -> tuple[str, str, int]:
@@ -80,6 +88,7 @@ def linkable(address: str) -> bool:
     return address.startswith(("https://", "http://"))
 
 
+@lru_cache(4096)
 def only_label(name: str, value: str) -> str:
     """Return the address of the list of the incidents with a label."""
     return Query(labels=((name, value),)).address()
@@ -139,6 +148,7 @@ def _in_words(words: Words) -> dict[str, Any]:
         "language": words.language,
         "named_in": lambda name: words(name.replace("_", " ")),
         "ago": lambda at, now: ago(at, now, words),
+        "about_ago": lambda at, now: about_ago(at, now, words),
         "duration": lambda incident: _span(lasted(incident), words),
         "span": lambda seconds: _span(None if seconds is None else timedelta(seconds=seconds), words),
         "spark": lambda incident: Markup(sparkline(incident, words)),  # noqa: S704 - it escapes every text

@@ -354,9 +354,9 @@ def test_what_stands_around_a_line_is_read_again_until_its_records_are_deleted(t
     source = f"{{type: kafka, bootstrap_servers: '{topics.address}', topics: [{topic}], timezone: UTC, start: earliest}}"
     config.write_text(f"sources:\n  - {source}\nstore: sqlite:///{tmp_path}/tocsin.db\n")
     raw = Reader(open_source({"bootstrap_servers": topics.address, "topic": topic})).drain().raw()
-    (own,) = [line for line in raw if line.text == lines[20]]
+    (own,) = [line for line in raw if line.value.decode() == lines[20]]
     when = now + timedelta(milliseconds=20)
-    evidence = Evidence(event_id(own.source_id, when, own.text, None), own.source_id, 0, when, own.text)
+    evidence = Evidence(event_id(own.source_id, when, lines[20], None), own.source_id, 0, when, lines[20])
     reader = InputReader(load(config))
     assert reader.may_read(evidence)
     assert reader.neighbours(evidence) == Neighbours(tuple(lines[15:20]), tuple(lines[21:26]))
