@@ -119,10 +119,9 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
     settings = None if config is None else _settings(config)
     words = _words(language, settings)
     plan = _plan(with_roster(book.plan, roster), settings, {"bootstrap": bootstrap, "connect_url": connect_url}, words)
-    if follow:
-        _refuse_beside_follow({"--since": since, "--until": until, "--html": html, "--stats": stats, "--audit": audit}, format)
     shown_zone = ZoneInfo(_zone(display_tz, "--display-tz") if display_tz else labels["timezone"])
     if follow:
+        _refuse_beside_follow({"--since": since, "--until": until, "--html": html, "--stats": stats, "--audit": audit}, format)
         from engine.cli.follow_report import follow_files  # noqa: PLC0415  (loads the stages of the job)
 
         raise typer.Exit(follow_files(paths, labels, plan, shown_zone, as_json=format is ScanFormat.JSON))
@@ -136,11 +135,9 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
     _report_problems(book, intake, answer)
     for sentence in (*(reading_cost(answer.cost) if stats else ()), *(audit_report(answer) if audit else ())):
         print(f"tocsin: {visible(sentence)}", file=sys.stderr)
-    unshown = answer
-    answer = answer if format is ScanFormat.JSON else _shown_in(answer, shown_zone)
-    _print_report(answer, format)
+    _print_report(answer if format is ScanFormat.JSON else _shown_in(answer, shown_zone), format)
     if html is not None:  # last: a page that cannot be written takes nothing from the report
-        _write_html(html, unshown, intake, plan, words)
+        _write_html(html, answer, intake, plan, words)
     raise typer.Exit(INTERRUPTED if intake.is_stopped else _exit_code(book, intake, answer))
 
 
