@@ -38,7 +38,7 @@ _LinePlace = tuple[str, int, str]  # source, number of the line, event
 _AGAIN = re.compile(r"~\d+$")  # what the name of a stream has when another stream has the name of its file
 
 
-class Layouts:
+class ConfiguredPlan:
     """The formats and the redaction of a configuration, loaded when they are first needed."""
 
     def __init__(self, settings: Settings) -> None:
@@ -58,7 +58,7 @@ class InputReader:
     """Reads the neighbours of evidence from the input of a configuration: its files and its topics."""
 
     def __init__(self, settings: Settings) -> None:
-        layouts = Layouts(settings)
+        layouts = ConfiguredPlan(settings)
         self._readers = (FilesReader(settings, layouts), TopicsReader(settings, layouts))
         self._lock = threading.Lock()  # one line is read at a time
         self._answers: OrderedDict[_LinePlace, tuple[float, Neighbours | None]] = OrderedDict()  # with when they were read
@@ -104,7 +104,7 @@ class InputReader:
 class FilesReader:
     """Reads the neighbours of evidence from files, whatever they were renamed to by rotation."""
 
-    def __init__(self, settings: Settings, layouts: Layouts) -> None:
+    def __init__(self, settings: Settings, layouts: ConfiguredPlan) -> None:
         self._sources, self._layouts = files_on_disk(settings), layouts
         self._files: Mapping[str, str] = {}
         self._listed_s = -LISTED_S
@@ -144,7 +144,7 @@ class TopicsReader:
     """Reads the neighbours of evidence from topics: the records from a little before its time on, with the settings of the
     source. The store does not keep where in a topic a line stands, so it is found by its id."""
 
-    def __init__(self, settings: Settings, layouts: Layouts) -> None:
+    def __init__(self, settings: Settings, layouts: ConfiguredPlan) -> None:
         self._sources = [source for source in settings.sources if source.type == "kafka"]
         self._layouts = layouts
 
