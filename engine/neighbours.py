@@ -47,13 +47,21 @@ def lines_with(chunks: Iterable[Chunk | Progress], numbers: NumbersBySource) -> 
             yield from (line for line in chunk.lines() if line.number in of_chunk)
 
 
+def lines_of(chunks: Iterable[Chunk | Progress], source_id: str) -> Iterator[RawLine]:
+    """Yield the lines of one source in `chunks`."""
+    for chunk in chunks:
+        if isinstance(chunk, Chunk) and chunk.source_id == source_id:
+            yield from chunk.lines()
+
+
 def neighbours_of(evidence: Iterable[Evidence], lines: Iterable[RawLine], plan: Plan) -> Mapping[str, Neighbours]:
     """Return the neighbours of `evidence` by event id.
 
-    A line that `lines` does not hold where the evidence says is left out: its file was rotated, or rewritten.
+    A line that `lines` does not hold where the evidence says is left out: its file was rotated, or rewritten. Where lines have
+    no numbers, as in a topic, the event is found by its id.
 
     Args:
-        lines: those that `numbers_around` asks for, in order for each source.
+        lines: those that `numbers_around` asks for, or all from a time on, in order for each source.
     """
     lines_by_source: defaultdict[str, list[RawLine]] = defaultdict(list)
     for line in lines:
@@ -68,7 +76,7 @@ def neighbours_of(evidence: Iterable[Evidence], lines: Iterable[RawLine], plan: 
 
 
 def _is_near(line: RawLine, event: Evidence) -> bool:
-    return event.number - LINES_BEFORE <= line.number <= event.number + LINES_AFTER
+    return not event.number or event.number - LINES_BEFORE <= line.number <= event.number + LINES_AFTER
 
 
 def _events(lines: Sequence[RawLine], plan: Plan) -> list[LogEvent]:
@@ -81,7 +89,7 @@ def _events(lines: Sequence[RawLine], plan: Plan) -> list[LogEvent]:
 
 
 def _around(evidence: Evidence, events: Sequence[LogEvent], redactor: Redactor) -> Neighbours:
-    own = next((event for event in events if event.number == evidence.number and _is_of(event, evidence, redactor)), None)
+    own = next((event for event in events if _is_of(event, evidence, redactor)), None)
     if own is None:
         return NO_NEIGHBOURS
     of_source = [event for event in events if event.source_id == own.source_id]
@@ -91,7 +99,10 @@ def _around(evidence: Evidence, events: Sequence[LogEvent], redactor: Redactor) 
 
 
 def _is_of(event: LogEvent, evidence: Evidence, redactor: Redactor) -> bool:
-    return redactor(event.text).partition("\n")[0].startswith(evidence.text.partition("\n")[0])  # a long one is stored cut
+    if not evidence.number:
+        return event.event_id == evidence.event_id
+    first_line = evidence.text.partition("\n")[0]  # a long one is stored cut
+    return event.number == evidence.number and redactor(event.text).partition("\n")[0].startswith(first_line)
 
 
 def _shortened(text: str) -> str:

@@ -265,7 +265,8 @@ class EvidenceReader(Protocol):
         """Return whether the input of the line is there; without reading it."""
 
     def neighbours(self, evidence: Evidence) -> Neighbours | None:
-        """Return the neighbours of the line; None when it cannot be found again. Raises ReaderBusy."""
+        """Return the neighbours of the line; None when it cannot be found again. Raises ReaderBusy, and SourceError, with a
+        sentence, when its topic does not have it or cannot be read."""
 
 
 class Cache(Protocol):

@@ -21,7 +21,7 @@ from engine.config import Checks, ElasticsearchSettings, Settings, SourceSetting
 from engine.dsl.quantities import duration_s
 from engine.errors import SourceAway, SourceDenied, SourceError, SourceMissing
 from engine.model.records import SPEAKS_FOR, Labels
-from engine.ports import Offset
+from engine.ports import Offset, Source
 from engine.spark.sources import SourceSpec
 
 _PASSING = (SourceAway, SourceMissing, SourceDenied)  # an unbounded run waits for what may be read later
@@ -187,6 +187,13 @@ def _of_kafka(source: SourceSettings, settings: Mapping[str, object], around: Ru
         )
     summary = f"{count(len(topics), 'topic')} on {source.bootstrap_servers}, up to {count(records, 'record')} in a first run"
     return SourceInput(tuple(specs), summary, tuple(topics), tuple(errors))
+
+
+def open_topic(source: SourceSettings, topic: str, start: str) -> Source:
+    """Open one topic of a source of type kafka, to be read from `start` on. Raises RuntimeMissing."""
+    labels = {**source.labels, "cluster": source.scope}
+    address = {"bootstrap_servers": source.bootstrap_servers, "options": source.options, "topic": topic}
+    return kafka.open_source({**address, "labels": labels, "start": start})
 
 
 def _with_near_topic(error: SourceMissing, topic: str, spec: SourceSpec) -> SourceMissing:

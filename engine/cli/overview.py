@@ -12,8 +12,10 @@ from engine.cli.report import MARGIN, entity, render_incident, shortened, wrappe
 from engine.cli.triage import Stats, Triage
 from engine.model.incidents import Incident, NotEvaluated
 from engine.model.phrases import moment
+from engine.model.prose import translated
 from engine.model.rules import SEVERITIES
 from engine.model.visible import visible
+from engine.model.words import ENGLISH, Words
 
 MOST_ROWS = 4  # of an item
 HANG = "  "  # before the further rows of an item
@@ -51,20 +53,20 @@ def render_triage(triage: Triage, width: int = 80) -> Text:
     return page
 
 
-def headline(triage: Triage) -> str:
+def headline(triage: Triage, words: Words = ENGLISH) -> str:
     """Return what a scan found, and how much it read, in two sentences."""
-    return f"{_verdict(triage)} {_read(triage.stats)}"
+    return f"{_verdict(triage, words)} {_read(triage.stats, words)}"
 
 
-def remarks(triage: Triage) -> list[tuple[str, list[str]]]:
+def remarks(triage: Triage, words: Words = ENGLISH) -> list[tuple[str, list[str]]]:
     """Return what a scan found besides incidents, as lists of sentences with their headings; also empty ones."""
     return [
-        ("Not yet confirmed", [_pending(i) for i in triage.pending]),
-        ("Minor", [_minor(i) for i in triage.minor]),
-        ("Errors that no rule knows", [f"{u.count:,} x {u.level} {u.template}" for u in triage.unknown]),
-        ("What cannot be judged", [f"{b.what}: {b.why}" for b in triage.blind]),
-        ("Input that was set aside", [letter.sentence for letter in triage.quarantined]),
-        ("Notes", list(triage.notes)),
+        (words("Not yet confirmed"), [_pending(translated(i, words), words) for i in triage.pending]),
+        (words("Minor"), [_minor(translated(i, words), words) for i in triage.minor]),
+        (words("Errors that no rule knows"), [f"{u.count:,} x {u.level} {u.template}" for u in triage.unknown]),
+        (words("What cannot be judged"), [f"{b.what}: {b.why}" for b in triage.blind]),
+        (words("Input that was set aside"), [letter.sentence for letter in triage.quarantined]),
+        (words("Notes"), list(triage.notes)),
     ]
 
 
@@ -90,28 +92,45 @@ def _only_minor(triage: Triage) -> bool:
     return bool(triage.minor) and not (triage.incidents or triage.pending)
 
 
-def _verdict(triage: Triage) -> str:
+def _verdict(triage: Triage, words: Words) -> str:
     """Return the first sentences: incidents, or what was judged; an all-clear only when nothing was left out."""
     incidents, coverage = triage.incidents, triage.coverage
     if incidents:
         counts = Counter(i.severity for i in incidents)
-        parts = [f"{counts[severity]} {severity}" for severity in reversed(SEVERITIES) if counts[severity]]
-        return f"{len(incidents)} incident{'s' if len(incidents) > 1 else ''}: {', '.join(parts)}."
-    gaps = f"Not judged: {'; '.join(coverage.gaps)}. " if coverage.gaps else ""
+        each = (
+            words("{number} {severity}", number=counts[severity], severity=words(severity))
+            for severity in reversed(SEVERITIES)
+            if counts[severity]
+        )
+        severities = ", ".join(each)
+        return words.counted(
+            "{number:,} incident: {severities}.", "{number:,} incidents: {severities}.", len(incidents), severities=severities
+        )
+    gaps = words("Not judged: {text}.", text="; ".join(coverage.gaps)) if coverage.gaps else ""
+    return " ".join(filter(None, (gaps, _nothing(triage, words))))
+
+
+def _nothing(triage: Triage, words: Words) -> str:
+    """Return that there is no incident, as far as that was judged; empty when nothing was."""
+    coverage = triage.coverage
     if _only_minor(triage):
-        return f"{gaps}No incident; {len(triage.minor)} minor: no trouble unless there is more of it."
-    if not gaps:
-        return f"Nothing found{f' in {coverage.extent}' if coverage.events else ''}."
-    return f"{gaps}Otherwise nothing found, in {coverage.extent}." if coverage.events else gaps.rstrip()
+        return words("No incident; {number:,} minor: no trouble unless there is more of it.", number=len(triage.minor))
+    if coverage.gaps:
+        return words("Otherwise nothing found, in {text}.", text=coverage.extent) if coverage.events else ""
+    return words("Nothing found in {text}.", text=coverage.extent) if coverage.events else words("Nothing found.")
 
 
-def _read(stats: Stats) -> str:
-    lines = f"{stats.lines:,} line{'' if stats.lines == 1 else 's'}"
-    return f"{lines} read in {stats.seconds:.1f} s."
+def _read(stats: Stats, words: Words) -> str:
+    return words.counted(
+        "{number:,} line read in {seconds:.1f} s.",
+        "{number:,} lines read in {seconds:.1f} s.",
+        stats.lines,
+        seconds=stats.seconds,
+    )
 
 
-def _pending(incident: Incident) -> str:
-    return f"{incident.title} [{incident.rule}] {entity(incident.labels)}{_since(incident)}"
+def _pending(incident: Incident, words: Words = ENGLISH) -> str:
+    return f"{incident.title} [{incident.rule}] {entity(incident.labels)}{_since(incident, words)}"
 
 
 def _alike(incident: Incident) -> str:
@@ -123,12 +142,13 @@ def _natural_order(incident: Incident) -> tuple[str, Sequence[str | int]]:
     return incident.rule, [int(part) if part.isdecimal() else part for part in _NUMBER.split(incident.title)]
 
 
-def _since(incident: Incident) -> str:
-    return f", since {moment(incident.first_seen)}" if incident.first_seen else ""
+def _since(incident: Incident, words: Words = ENGLISH) -> str:
+    return f", {words('since {time}', time=moment(incident.first_seen))}" if incident.first_seen else ""
 
 
-def _minor(incident: Incident) -> str:
-    return f"{incident.count:,} x {incident.title} [{incident.rule}], no trouble unless there is more of it"
+def _minor(incident: Incident, words: Words = ENGLISH) -> str:
+    what = f"{incident.count:,} x {incident.title} [{incident.rule}]"
+    return words("{text}, no trouble unless there is more of it", text=what)
 
 
 def _blind(blind: NotEvaluated) -> str:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from starlette.types import ASGIApp
 
 from engine.cli.entrance import entrance
-from engine.cli.evidence_reading import FilesReader
+from engine.cli.evidence_reading import InputReader
 from engine.cli.surveying import terms_of
 from engine.config import Settings
 from engine.errors import ListenError, UsageError
@@ -18,6 +18,7 @@ from engine.store import Store
 from engine.web.access import Entrance
 from engine.web.app import PageInputs, application
 from engine.web.audit import PageAudit
+from engine.web.languages import Languages
 from engine.web.server import Listener, listen_on, origins, serving
 
 
@@ -26,8 +27,9 @@ def pages_of(store: Store, settings: Settings, listener: Listener, access: Entra
     public_url = settings.web.public_url
     if access.signs_in and not listener.is_local and not public_url.startswith("https://"):
         say("passwords travel unencrypted; let a proxy with TLS stand before the pages")
+    languages = Languages(settings.web.language, settings.plan_languages)
     names, own = listener.names(public_url), origins(listener, public_url)
-    inputs = PageInputs(FilesReader(settings), terms_of(settings))
+    inputs = PageInputs(InputReader(settings), terms_of(settings), languages)
     return application(store, names, lambda: datetime.now(UTC), settings.links, access, audit, own, inputs)
 
 

@@ -336,6 +336,10 @@ MEANINGS: Mapping[str, Mapping[str, Described]] = {
             "Their address for people, before which a proxy stands; messages link to it.",
             '"https://tocsin.example"',
         ),
+        "language": (
+            "Their language: en or ko. If not given: that of the reader's browser, if a receiver has it.",
+            "ko",
+        ),
         "auth": (
             "Who may see the pages and act (docs/pages.md). If not given: everybody on this machine.",
             "{users: users.txt}",

@@ -127,7 +127,7 @@ class Settings(Struct, frozen=True):
     receivers: tuple[ReceiverSettings, ...]
     fallbacks: Mapping[str, str]  # receiver -> the one that is notified when it refuses; without circles
     languages: Mapping[str, str]  # receiver -> its language, of those that do not get English
-    plan_languages: tuple[str, ...]  # all of these languages, sorted
+    plan_languages: tuple[str, ...]  # all of these languages and that of the pages, without English, sorted
     store: StoreAddress
     retention_s: float  # how long incidents are stored after they are over; 0: for ever
     redaction: Redaction
@@ -342,7 +342,7 @@ def _settings(config: ConfigFile, folder: Path, overrides: Mapping[str, Override
         receivers=receivers,
         fallbacks=_fallbacks(config),
         languages=(languages := _languages(config)),
-        plan_languages=tuple(sorted({*languages.values()})),
+        plan_languages=tuple(sorted({*languages.values(), web.language} - {"", ENGLISH.language})),
         store=store,
         retention_s=config.retention,
         redaction=redaction_of(config.redact),

@@ -14,7 +14,8 @@ from pydantic import Field, model_validator
 from engine.config.faults import finding_error, validated_by
 from engine.config.secrets import SecretText, placed
 from engine.dsl.codes import Code
-from engine.dsl.schema import Duration, Strict, Text
+from engine.dsl.schema import Duration, Strict, Text, one_of
+from engine.language import LANGUAGES
 from engine.model.addresses import Network
 from engine.secrets import Secret
 
@@ -43,13 +44,14 @@ class AuthSettings(Struct, frozen=True):
 class WebSettings(Struct, frozen=True):
     """The address on which the pages are served. `public_url`: scheme and host for links to them, without a final slash; or
     empty. `auth` None: everybody on this machine may see the pages and nobody may change anything. `with_run`: `tocsin run`
-    serves them too."""
+    serves them too. `language`: that of every reader; empty: the reader's browser chooses."""
 
     host: str
     port: int
     public_url: str = ""
     auth: AuthSettings | None = None
     with_run: bool = False
+    language: str = ""
 
 
 def listen_address(text: str) -> tuple[str, int]:
@@ -121,10 +123,11 @@ class AuthEntry(Strict):
 
 
 class WebEntry(Strict):
-    """the pages: listen, public_url and auth"""
+    """the pages: listen, public_url, language and auth"""
 
     listen: Listen = LISTEN
     public_url: PublicUrl | None = None
+    language: Annotated[str, one_of(LANGUAGES)] | None = None
     auth: AuthEntry | None = None
 
 
@@ -142,6 +145,7 @@ def web_settings(entry: WebEntry, folder: Path, store: Path | None) -> WebSettin
         (entry.public_url or "").rstrip("/"),
         None if entry.auth is None else _auth(entry.auth, folder, store),
         with_run="listen" in entry.model_fields_set,
+        language=entry.language or "",
     )
 
 

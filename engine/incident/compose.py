@@ -61,8 +61,12 @@ def compose(group: AlertGroup, context: IncidentContext, incident_id: str) -> In
 
 def _translation(incident: Incident, translated: Incident) -> dict[str, str]:
     """Return the texts of `translated` by those of `incident`, without those that are equal."""
-    pairs = zip(prose_of(incident), prose_of(translated), strict=True)
+    pairs = zip(_texts(incident), _texts(translated), strict=True)
     return {english: text for english, text in pairs if english != text}
+
+
+def _texts(incident: Incident) -> tuple[str, ...]:
+    return (*prose_of(incident), *(course.title for course in incident.course))
 
 
 def _composed(group: AlertGroup, context: IncidentContext, incident_id: str, view: ClusterView) -> Incident:

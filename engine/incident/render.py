@@ -15,12 +15,13 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
+from engine.language import words_of
 from engine.model.configs import printed_as
 from engine.model.expressions import LANGUAGE, UNKNOWN, Environment, Expression, Result, evaluate, names
 from engine.model.incidents import RenderedStep
 from engine.model.placeholders import placeholder, unfilled
 from engine.model.rules import HOST, OMITTED, Hole, Rule, Step, Template
-from engine.model.words import filled, frame
+from engine.model.words import ENGLISH, filled, frame
 
 _NOW = frame("{do} (now {settings})")
 _UNKNOWN = frame("{do}. Find out first, as these lines do not tell it: {names}; then write {files}")
@@ -190,7 +191,9 @@ def _prose_value(hole: Hole, environment: Environment) -> str:
         return hole.instead or f"<{_name_of(hole, environment).replace('_', ' ')}>"
     if isinstance(value, list | tuple):
         return ", ".join(_plain(item) for item in value)
-    return _in_unit(hole.unit, value)
+    text = _in_unit(hole.unit, value)
+    is_span = hole.unit == "ms" or names(hole.expression) == {"duration"}
+    return words_of(str(environment.get(LANGUAGE, ENGLISH.language))).sentence(text) if is_span else text
 
 
 def _in_unit(unit: str, value: Result) -> str:

@@ -8,9 +8,11 @@ from msgspec import Struct
 
 from engine.model.acts import Act, ActKind
 from engine.model.incidents import Incident
+from engine.model.words import marked, worded
 
 ENTITY, CLUSTER, ELSEWHERE = "entity", "cluster", "elsewhere"
-NEAR_WORDS: Mapping[str, str] = {ENTITY: "same entity", CLUSTER: "same cluster", ELSEWHERE: "another cluster"}
+_WORDS = marked("same entity", "same cluster", "another cluster")
+NEAR_WORDS: Mapping[str, str] = dict(zip((ENTITY, CLUSTER, ELSEWHERE), _WORDS, strict=True))
 MOST_OF_A_NEARNESS = 3
 MOST_REMARKS = 5
 REMARKED_BY = (  # the acts whose text tells the next person something
@@ -40,8 +42,8 @@ class PastIncident(Struct, frozen=True):
         whose reason is a remark."""
         incident, handling = self.incident, self.incident.handling
         if handling is not None and handling.state == incident.status:
-            return f"{incident.status} by {handling.by}"
-        return f"{incident.status} ({incident.why})" if incident.why else incident.status
+            return worded("{status} by {person}", status=incident.status, person=handling.by)
+        return worded("{change} ({why})", change=incident.status, why=incident.why) if incident.why else incident.status
 
 
 class Past(Struct, frozen=True):

@@ -26,15 +26,16 @@ def localised(notification: Notification, words: Words) -> Notification:
     of_incident = words.beside(notification.incident.translations.get(words.language, {}))
     return replace(
         notification,
-        incident=_translated(notification.incident, words),
+        incident=translated(notification.incident, words),
         news=of_incident.sentence(notification.news),
-        changes=tuple(replace(change, incident=_translated(change.incident, words)) for change in notification.changes),
-        members=tuple(_translated(member, words) for member in notification.members),
+        changes=tuple(replace(change, incident=translated(change.incident, words)) for change in notification.changes),
+        members=tuple(translated(member, words) for member in notification.members),
         words=words,
     )
 
 
-def _translated(incident: Incident, words: Words) -> Incident:
+def translated(incident: Incident, words: Words) -> Incident:
+    """Return `incident` with its prose in the language of `words`, where its rule has it in that language."""
     own = incident.translations.get(words.language, {})
     if incident.rule in DIGEST_HEADINGS or incident.rule == TEST_RULE:  # tocsin's own sentences, around titles of incidents
         return with_prose(incident, words.beside(own).sentence)

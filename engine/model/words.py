@@ -20,7 +20,7 @@ from engine.model.phrases import lasting, lasting_parts
 FREE = frozenset(("person", "text", "labels", "cluster", "ids"))  # anything; it is never translated
 TIMES = frozenset(("time", "asked"))  # with a digit; they are never translated
 IDS = frozenset(("rule", "successor", "id"))  # without a space; they are never translated
-NUMBERS = frozenset(("number", "most"))
+NUMBERS = frozenset(("number", "most", "before"))
 TERMS = frozenset(("severity", "status", "earlier"))  # single words of the catalogue
 TITLE = "title"  # of an incident: anything; translated only as a whole
 _OPTIONAL = frozenset(("why", "span"))  # they stay as they are where the catalogue has none
@@ -74,6 +74,11 @@ class Words(Struct, frozen=True):
         if not self.texts:
             return lasting(duration)
         return " ".join(self._unit(str(number), unit) for number, unit in lasting_parts(duration))
+
+    def about(self, duration: timedelta) -> str:
+        """Return a duration in its largest unit."""
+        number, unit = lasting_parts(duration)[0]
+        return self._unit(str(number), unit)
 
     def sentence(self, text: str) -> str:
         """Return the translation of a sentence that `worded` made, or of a text of the catalogue; else `text` itself."""

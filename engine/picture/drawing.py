@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from unicodedata import east_asian_width
 from xml.sax.saxutils import escape, quoteattr
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.model.phrases import lasting, moment
+from engine.model.phrases import moment
 from engine.model.visible import visible
+from engine.model.words import ENGLISH, Words
 from engine.picture.description import BACK, BEATS, RESOLVED, ROOT, SILENCE, STAGE, SYMPTOM, Lane, Mark, Picture
 from engine.picture.scale import Scale
 
@@ -43,19 +45,26 @@ class _PlacedMark(Struct, frozen=True):
     ends: bool
 
 
-def draw(picture: Picture, width: int = WIDE, target: MarkTarget = lambda mark: "", name: str = "picture") -> str:
+def draw(
+    picture: Picture,
+    width: int = WIDE,
+    target: MarkTarget = lambda mark: "",
+    name: str = "picture",
+    words: Words = ENGLISH,
+) -> str:
     """Return the picture as one SVG element of `width` pixels, as high as it needs.
 
     Args:
         target: returns the address that a mark leads to, such as `#line-1`; empty for none.
         name: a prefix of the ids in it, unique on a page.
+        words: the language of the picture.
     """
-    return _Drawing(picture, width, target, name).svg()
+    return _Drawing(picture, width, target, name, words).svg()
 
 
 class _Drawing:
-    def __init__(self, picture: Picture, width: int, target: MarkTarget, name: str) -> None:
-        self._picture, self._width, self._target, self._name = picture, width, target, name
+    def __init__(self, picture: Picture, width: int, target: MarkTarget, name: str, words: Words) -> None:
+        self._picture, self._width, self._target, self._name, self._words = picture, width, target, name, words
         self._stacked = width < _STACKED
         self._left = 10.0 if self._stacked else float(_NAMES)
         self._right = width - 14.0
@@ -71,7 +80,8 @@ class _Drawing:
             drawn, height = self._lane(lane, y)
             lanes.append(drawn)
             y += height
-        label = f"{self._picture.title}: timeline of {len(self._picture.lanes)} lanes"
+        words = self._words
+        label = f"{self._picture.title}: {words('timeline of {number} lanes', number=len(self._picture.lanes))}"
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" class="picture" role="group" aria-label={_attribute(label)}'
             f' viewBox="0 0 {self._width} {_n(y + 6)}" width="{self._width}" height="{_n(y + 6)}"'
@@ -113,8 +123,9 @@ class _Drawing:
         height = max(top - y + rows * _ROW + 2 * _PAD, _ROOT_HEIGHT if lane.is_root else 0)
         band = f'<rect class="lane{" root" if lane.is_root else ""} {self._picture.severity}" x="0" y="{_n(y)}"'
         tint = f'fill="{self._colour()}" fill-opacity="0.08"' if lane.is_root else 'fill="none"'
+        words = self._words
         parts = [
-            f"<g><title>{_text(lane.name)}{', the root cause' if lane.is_root else ''}</title>"
+            f"<g><title>{_text(lane.name)}{', ' + words('the root cause') if lane.is_root else ''}</title>"
             f'{band} width="{self._width}" height="{_n(height)}" {tint}/>'
             f'<line class="grid" x1="0" y1="{_n(y + height)}" x2="{self._width}" y2="{_n(y + height)}" stroke="{_LINE}"/></g>\n'
         ]
@@ -135,12 +146,13 @@ class _Drawing:
         )
         if not lane.is_root:
             return f"{drawn}\n"
+        words = self._words
         x, below, anchor = (self._width - 10, 19, "end") if self._stacked else (12, 34, "start")
         tag = (
             f'<text class="tag {self._picture.severity}" x="{x}" y="{_n(y + below)}" text-anchor="{anchor}" font-size="11"'
             ' font-weight="600"'
         )
-        return f'{edge}{drawn}{tag} fill="{self._colour()}">root cause</text>\n'
+        return f'{edge}{drawn}{tag} fill="{self._colour()}">{words("root cause")}</text>\n'
 
     def _placed(self, marks: Sequence[Mark]) -> Iterator[_PlacedMark]:
         """Yield every mark with its row: the first row in which neither it nor its label meets another."""
@@ -169,14 +181,14 @@ class _Drawing:
         wanted = _cut(mark.label, most)
         right, left = self._right - end - 10, begin - 18 - self._left
         room = max(right, left)
-        if room < min(len(wanted), 24) * per:
+        if room < min(_columns(wanted), 24) * per:
             label = _cut(mark.label, int((self._right - self._left) / per))
             return _PlacedMark(mark, 0, label, -1, False), (min(begin - 10, self._left), self._right)
-        if right >= len(wanted) * per or right >= left:
+        if right >= _columns(wanted) * per or right >= left:
             label = _cut(wanted, int(right / per))
-            return _PlacedMark(mark, 0, label, end + 14, False), (begin - 12, end + 22 + len(label) * per)
+            return _PlacedMark(mark, 0, label, end + 14, False), (begin - 12, end + 22 + _columns(label) * per)
         label = _cut(wanted, int(left / per))
-        return _PlacedMark(mark, 0, label, begin - 14, True), (begin - 22 - len(label) * per, end + 10)
+        return _PlacedMark(mark, 0, label, begin - 14, True), (begin - 22 - _columns(label) * per, end + 10)
 
     def _place(self, mark: Mark) -> tuple[float, float]:
         return self._scale.x(mark.begin), self._right if mark.end is None else self._scale.x(mark.end)
@@ -211,17 +223,20 @@ class _Drawing:
         colour = _COLOURS.get(mark.severity, _QUIET)
         width = max(end - begin, 3)
         border = f'stroke="{colour}" stroke-width="1.5"'
-        span = f"silent for {lasting(mark.end - mark.begin)}" if mark.end else f"silent since {mark.begin:%H:%M:%S}"
-        room = int((width - 30) / _BOLD)
-        words = span if len(span) <= room else "silent" if room >= 6 else ""
-        plate = len(words) * _BOLD + 10
+        words = self._words
+        if mark.end:
+            span = words("silent for {span}", span=words.span(mark.end - mark.begin))
+        else:
+            span = words("silent since {time}", time=f"{mark.begin:%H:%M:%S}")
+        caption_text = next((text for text in (span, words("silent")) if _columns(text) * _BOLD <= width - 30), "")
+        plate = _columns(caption_text) * _BOLD + 10
         caption = (
             f'<rect class="plate" x="{_n(begin + 14)}" y="{_n(y - 8)}" width="{_n(plate)}" height="16" rx="3" fill="#ffffff"/>'
-            f'<text class="label" x="{_n(begin + 19)}" y="{_n(y + 4)}" font-weight="600" fill="{_TEXT}">{words}</text>'
+            f'<text class="label" x="{_n(begin + 19)}" y="{_n(y + 4)}" font-weight="600" fill="{_TEXT}">{caption_text}</text>'
         )
         return (
             f'<rect class="gap" x="{_n(begin)}" y="{_n(y - 10)}" width="{_n(width)}" height="20" rx="2" {border}'
-            f' fill="url(#{self._name}-hatch)"/>{caption if words else ""}{_diamond(begin, y, colour)}'
+            f' fill="url(#{self._name}-hatch)"/>{caption if caption_text else ""}{_diamond(begin, y, colour)}'
         )
 
     def _beats(self, mark: Mark, _begin: float, _end: float, y: float) -> str:
@@ -272,10 +287,12 @@ class _Drawing:
     def _later(self, y: float) -> str:
         count = len(self._picture.later)
         first = self._picture.later[0]
-        words = f"{count} later: " + "; ".join(f"{moment(mark.begin)}: {mark.sentence}" for mark in self._picture.later)
-        at = f"{count} later, first {_day(first.begin)} \u00bb"
+        each = "; ".join(f"{moment(mark.begin)}: {mark.sentence}" for mark in self._picture.later)
+        words = self._words
+        title = f"{words('{number} later', number=count)}: {each}"
+        at = f"{words('{number} later, first {time}', number=count, time=_day(first.begin))} \u00bb"
         return (
-            f'<g class="mark later"><title>{_text(words)}</title><text class="quiet" x="{_n(self._right)}" y="{_n(y + 4)}"'
+            f'<g class="mark later"><title>{_text(title)}</title><text class="quiet" x="{_n(self._right)}" y="{_n(y + 4)}"'
             f' text-anchor="end" fill="{_QUIET}">{_text(at)}</text></g>\n'
         )
 
@@ -312,10 +329,17 @@ def _is_free(rows: Sequence[Sequence[tuple[float, float]]], span: tuple[float, f
     return all(span[1] <= begin or end <= span[0] for row in rows for begin, end in row)
 
 
+def _columns(text: str) -> int:
+    """Return the width of `text` in Latin characters; Hangul and other wide characters are two each."""
+    return len(text) if text.isascii() else sum(2 if east_asian_width(each) in "WF" else 1 for each in text)
+
+
 def _cut(text: str, most: int) -> str:
-    if len(text) <= most:
+    """Return `text`, cut where it is wider than `most` columns."""
+    if _columns(text) <= most:
         return text
-    return text[: most - 1].rstrip() + "…" if most > 5 else ""
+    kept = next(n for n in range(len(text)) if _columns(text[: n + 1]) > most - 1)
+    return text[:kept].rstrip() + "…" if most > 5 else ""
 
 
 def _day(at: datetime) -> str:

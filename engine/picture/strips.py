@@ -9,6 +9,7 @@ from xml.sax.saxutils import quoteattr
 from engine.model.incidents import AlertCourse, Incident
 from engine.model.phrases import moment
 from engine.model.rules import SEVERITIES
+from engine.model.words import ENGLISH, Words
 from engine.picture.description import MAX_EVENTS
 
 _BARS, _WIDTH, _HEIGHT = 24, 96, 22
@@ -33,14 +34,19 @@ def occurrences(incident: Incident, bars: int = _BARS) -> list[int]:
     return counts
 
 
-def sparkline(incident: Incident) -> str:
+def sparkline(incident: Incident, words: Words = ENGLISH) -> str:
     """Return the occurrences of an incident as a small SVG with its text; empty without times."""
     counts = occurrences(incident)
     if not counts:
         return ""
     total, most = sum(counts), max(counts)
     begin = min(course.first for course in incident.course)
-    words = f"{total:,} {'event' if total == 1 else 'events'} from {moment(begin)} on, at most {most:,} in a 24th of its time"
+    text = words(
+        "{events} from {time} on, at most {most:,} in a 24th of its time",
+        events=words.counted("{number:,} event", "{number:,} events", total),
+        time=moment(begin),
+        most=most,
+    )
     step = _WIDTH / _BARS
     bars = "".join(
         f'<rect x="{n * step:.0f}" y="{_HEIGHT - height}" width="{step - 1:.0f}" height="{height}"/>'
@@ -48,13 +54,13 @@ def sparkline(incident: Incident) -> str:
         if count and (height := max(3, round(_HEIGHT * count / most)))
     )
     return (
-        f'<svg class="spark {incident.severity}" role="img" aria-label={quoteattr(words)} viewBox="0 0 {_WIDTH} {_HEIGHT}"'
-        f' width="{_WIDTH}" height="{_HEIGHT}" fill="{_COLOURS.get(incident.severity, "#4b5563")}"><title>{words}</title>'
+        f'<svg class="spark {incident.severity}" role="img" aria-label={quoteattr(text)} viewBox="0 0 {_WIDTH} {_HEIGHT}"'
+        f' width="{_WIDTH}" height="{_HEIGHT}" fill="{_COLOURS.get(incident.severity, "#4b5563")}"><title>{text}</title>'
         f'<line class="grid" x1="0" y1="{_HEIGHT - 0.5}" x2="{_WIDTH}" y2="{_HEIGHT - 0.5}" stroke="#d3d7db"/>{bars}</svg>'
     )
 
 
-def day_strip(incidents: Sequence[tuple[str, datetime, datetime, int]], now: datetime) -> str:
+def day_strip(incidents: Sequence[tuple[str, datetime, datetime, int]], now: datetime, words: Words = ENGLISH) -> str:
     """Return the last 24 hours as a strip: for each hour how many incidents were going on, by severity, with their text.
 
     Args:
@@ -63,12 +69,19 @@ def day_strip(incidents: Sequence[tuple[str, datetime, datetime, int]], now: dat
     begin = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=_HOURS - 1)
     hours = [_going_on(incidents, begin, n) for n in range(_HOURS)]
     most = max((sum(hour.values()) for hour in hours), default=0)
-    columns = "".join(_column(n, hour, most, begin) for n, hour in enumerate(hours) if hour)
+    columns = "".join(_column(n, hour, most, begin, words) for n, hour in enumerate(hours) if hour)
     total = sum(1 for hour in hours if hour)
-    words = f"Incidents by hour, {moment(begin)} to {moment(now)}: in {total} of {_HOURS} hours, at most {most} at once"
+    text = words(
+        "Incidents by hour, {begin} to {end}: in {number} of {hours} hours, at most {most} at once",
+        begin=moment(begin),
+        end=moment(now),
+        number=total,
+        hours=_HOURS,
+        most=most,
+    )
     return (
-        f'<svg class="day" role="img" aria-label={quoteattr(words)} viewBox="0 0 480 40" preserveAspectRatio="none" width="480"'
-        f' height="40"><title>{words}</title>'
+        f'<svg class="day" role="img" aria-label={quoteattr(text)} viewBox="0 0 480 40" preserveAspectRatio="none" width="480"'
+        f' height="40"><title>{text}</title>'
         f'<line class="grid" x1="0" y1="39.5" x2="480" y2="39.5" stroke="#d3d7db"/>{columns}</svg>'
     )
 
@@ -96,9 +109,9 @@ def _going_on(incidents: Sequence[tuple[str, datetime, datetime, int]], begin: d
     return counts
 
 
-def _column(number: int, hour: dict[str, int], most: int, begin: datetime) -> str:
+def _column(number: int, hour: dict[str, int], most: int, begin: datetime, words: Words) -> str:
     start = begin + timedelta(hours=number)
-    words = ", ".join(f"{hour[severity]} {severity}" for severity in reversed(SEVERITIES) if severity in hour)
+    text = ", ".join(_counted(hour[severity], severity, words) for severity in reversed(SEVERITIES) if severity in hour)
     parts, y = [], 40.0
     for severity in SEVERITIES:
         if severity in hour:
@@ -108,4 +121,8 @@ def _column(number: int, hour: dict[str, int], most: int, begin: datetime) -> st
                 f'<rect class="{severity}" x="{number * 20 + 1}" y="{y:.1f}" width="18" height="{height:.1f}"'
                 f' fill="{_COLOURS[severity]}"/>'
             )
-    return f"<g><title>{start:%H:%M}: {words}</title>{''.join(parts)}</g>"
+    return f"<g><title>{start:%H:%M}: {text}</title>{''.join(parts)}</g>"
+
+
+def _counted(number: int, severity: str, words: Words) -> str:
+    return words("{number} {severity}", number=number, severity=words(severity))

@@ -32,8 +32,13 @@ def considered_of(connection: Connection, incident: Incident) -> tuple[Considere
     keys = {alert.key for alert in beside}.difference(incident.alerts)
     considered = considered_rules(incident, beside, _spans(connection, incident.key[0], keys))
     others = sorted({rule.incident for rule in considered if rule.incident})
-    titles = {other.id: other.title for other in incidents_of(connection, others)}
-    return tuple(replace(rule, title=titles.get(rule.incident, "")) for rule in considered)
+    of_id = {other.id: other for other in incidents_of(connection, others)}
+    return tuple(_titled(rule, of_id[rule.incident]) if rule.incident in of_id else rule for rule in considered)
+
+
+def _titled(rule: ConsideredRule, of: Incident) -> ConsideredRule:
+    titles = {language: texts[of.title] for language, texts in of.translations.items() if of.title in texts}
+    return replace(rule, title=of.title, translations=titles)
 
 
 def _alerts_within(connection: Connection, scope: str, begin: datetime, end: datetime) -> Sequence[Alert]:

@@ -286,6 +286,7 @@ def _incident_row(incident: Incident) -> dict[str, str | int | None]:
 def _searchable_row(incident: Incident) -> dict[str, str]:
     labels = json.dumps(dict(incident.labels), ensure_ascii=False)
     texts = (incident.title, incident.cause, incident.rule, labels, *(event.text for event in incident.evidence))
+    texts += tuple(words[text] for words in incident.translations.values() for text in texts[:2] if text in words)
     return {"incident": incident.id, "text": "\n".join(texts).lower()}
 
 

@@ -18,6 +18,7 @@ from starlette.responses import Response
 from engine.model.acts import MOST_NAME
 from engine.model.addresses import Network
 from engine.model.visible import visible
+from engine.model.words import worded
 from engine.web.attempts import LoginAttempts
 from engine.web.passwords import Users
 from engine.web.sessions import BROWSER_S, Session, Sessions
@@ -145,10 +146,10 @@ class BehindProxy:
     def visitor(self, request: Request) -> Visitor:
         """Return the user that the proxy names. Raises HTTPException for a request from elsewhere, or that names nobody."""
         if not is_within(client_address(request), self._networks):
-            raise HTTPException(403, "These pages are served through their proxy only.")
+            raise HTTPException(403, worded("These pages are served through their proxy only."))
         user = proxy_user(request.headers.getlist(self._header))
         if not user:
-            raise HTTPException(403, "The proxy of these pages did not say who you are; sign in there.")
+            raise HTTPException(403, worded("The proxy of these pages did not say who you are; sign in there."))
         return Visitor(user, user)
 
     def token(self, visitor: Visitor) -> str:

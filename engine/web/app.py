@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from http import HTTPStatus
 from typing import Any
 
 from msgspec import Struct
@@ -28,9 +27,10 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from engine.errors import ReaderBusy, StoreError, StoreLost, UsageError
+from engine.errors import ReaderBusy, RuntimeMissing, SourceError, StoreError, StoreLost, UsageError
 from engine.model.incidents import DAWN
 from engine.model.links import NO_LINKS, LinkTargets
+from engine.model.words import marked, worded
 from engine.ports import EvidenceReader
 from engine.risks.picturing import AuditTerms
 from engine.store import Store
@@ -40,9 +40,9 @@ from engine.web.audit import PageAudit, no_audit
 from engine.web.changing import Changes, SigningIn, desk_of, to_login
 from engine.web.guard import Guard
 from engine.web.history import history_of
+from engine.web.languages import ENGLISH_ONLY, Languages, phrase, words_for
 from engine.web.listing import list_incidents, parse_query
 from engine.web.pages import (
-    STATIC,
     Desk,
     RisksView,
     around_page,
@@ -52,8 +52,14 @@ from engine.web.pages import (
     risks_page,
     rules_page,
 )
+from engine.web.templating import STATIC
 
-_SENTENCES = {404: "There is nothing at this address.", 405: "This address cannot be used that way."}
+_NOTHING, _NO_WAY, _DEFECT = marked(
+    "There is nothing at this address.",
+    "This address cannot be used that way.",
+    "This is a defect of tocsin itself; the details are where `tocsin serve` writes its messages.",
+)
+_SENTENCES = {404: _NOTHING, 405: _NO_WAY}
 
 
 class JsonText(Response):
@@ -72,10 +78,12 @@ class PageInputs(Struct, frozen=True):
     Attributes:
         reader: reads what stands around a line of evidence; None for nothing.
         terms: what clusters are judged by for the page of risks.
+        languages: those of the pages.
     """
 
     reader: EvidenceReader | None = None
     terms: AuditTerms = AuditTerms()
+    languages: Languages = ENGLISH_ONLY
 
 
 def application(
@@ -120,7 +128,9 @@ def application(
             Route("/login", signing_in.sign_in, methods=["POST"]),
             Route("/logout", signing_in.sign_out, methods=["POST"]),
         ]
-    return Guard(Starlette(routes=routes, exception_handlers=_HANDLERS), hosts)
+    app = Starlette(routes=routes, exception_handlers=_HANDLERS)
+    app.state.languages = inputs.languages
+    return Guard(app, hosts)
 
 
 class Views:
@@ -141,15 +151,18 @@ class Views:
         """Answer with the list."""
         store, now = self._store, self._clock()
         listing = list_incidents(store, parse_query(request.query_params.multi_items()), now)
-        return HTMLResponse(list_page(listing, store.blinds(), store.losses(), now, reading=store.input_notes(), desk=desk))
+        words, reading = words_for(request), store.input_notes()
+        return HTMLResponse(list_page(listing, store.blinds(), store.losses(), now, reading=reading, desk=desk, words=words))
 
     def incident(self, request: Request, desk: Desk, status: int = 200) -> Response:
         """Answer with the page of an incident."""
         history = history_of(self._store, request.path_params["id"], self._links, self._clock())
         if history is None:
-            raise HTTPException(404, f"There is no incident {request.path_params['id']}.")
+            raise HTTPException(404, worded("There is no incident {text}.", text=request.path_params["id"]))
         readable = (lambda _: False) if self._reader is None else self._reader.may_read
-        return HTMLResponse(incident_page(history, self._clock(), desk=desk, readable=readable), status)
+        return HTMLResponse(
+            incident_page(history, self._clock(), desk=desk, readable=readable, words=words_for(request)), status
+        )
 
     def around(self, request: Request, desk: Desk) -> Response:
         """Answer with what stands around a line of evidence of an incident."""
@@ -157,32 +170,35 @@ class Views:
         revisions = self._store.revisions(id_)
         evidence = revisions[-1].evidence if revisions else ()
         if self._reader is None or not 0 < number <= len(evidence) or not self._reader.may_read(evidence[number - 1]):
-            raise HTTPException(404, f"There are no lines around line {number} of the evidence of {id_}.")
-        event = evidence[number - 1]
+            sentence = worded("There are no lines around line {number} of the evidence of {text}.", number=number, text=id_)
+            raise HTTPException(404, sentence)
+        event, why = evidence[number - 1], ""
         try:
             around = self._reader.neighbours(event)
+        except (SourceError, RuntimeMissing) as error:
+            around, why = None, str(error)
         except ReaderBusy:
-            sentence = "Other lines are being read from the files. Try again in a moment."
+            sentence = worded("Other lines are being read from the files. Try again in a moment.")
             raise HTTPException(503, sentence, {"Retry-After": "2"}) from None
-        return HTMLResponse(around_page(revisions[-1], event, around, self._clock(), desk))
+        return HTMLResponse(around_page(revisions[-1], event, around, self._clock(), why, desk, words_for(request)))
 
     def incident_json(self, request: Request, _desk: Desk) -> Response:
         """Answer with an incident as JSON."""
         history = history_of(self._store, request.path_params["id"], self._links, self._clock())
         return JsonText(history_value(history)) if history else JsonText({"error": "no such incident"}, 404)
 
-    def rules(self, _request: Request, desk: Desk) -> Response:
+    def rules(self, request: Request, desk: Desk) -> Response:
         """Answer with the stats of the rules."""
-        return HTMLResponse(rules_page(self._store.rule_stats(DAWN), desk))
+        return HTMLResponse(rules_page(self._store.rule_stats(DAWN), desk, words_for(request)))
 
-    def risks(self, _request: Request, desk: Desk) -> Response:
+    def risks(self, request: Request, desk: Desk) -> Response:
         """Answer with what is at risk in each cluster that is asked."""
         now = self._clock()
         views = [
             RisksView(self._terms.judged(name, pictures), pictures.last)
             for name, pictures in self._store.recent_pictures(now).items()
         ]
-        return HTMLResponse(risks_page(views, now, desk))
+        return HTMLResponse(risks_page(views, now, desk, words_for(request)))
 
     def healthz(self, _request: Request) -> Response:
         """Answer whether the store can be read."""
@@ -205,27 +221,27 @@ class Views:
         return checked_page
 
 
-def _http_problem(_request: Request, error: Exception) -> Response:
+def _http_problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    detail = error.detail if error.detail != HTTPStatus(error.status_code).phrase else ""
-    return _problem(error.status_code, detail or _SENTENCES.get(error.status_code, ""), error.headers)
+    detail = error.detail if error.detail != phrase(error.status_code) else ""
+    return _problem(request, error.status_code, detail or _SENTENCES.get(error.status_code, ""), error.headers)
 
 
-def _usage_problem(_request: Request, error: Exception) -> Response:
-    return _problem(400, str(error))
+def _usage_problem(request: Request, error: Exception) -> Response:
+    return _problem(request, 400, str(error))
 
 
 def _store_problem(request: Request, error: Exception) -> Response:
     sentence = f"{error}; start `tocsin serve` again" if isinstance(error, StoreLost) else str(error)
-    return PlainTextResponse(f"{sentence}\n", 503) if request.url.path == "/healthz" else _problem(503, sentence)
+    return PlainTextResponse(f"{sentence}\n", 503) if request.url.path == "/healthz" else _problem(request, 503, sentence)
 
 
-def _defect_problem(_request: Request, _error: Exception) -> Response:
-    return _problem(500, "This is a defect of tocsin itself; the details are where `tocsin serve` writes its messages.")
+def _defect_problem(request: Request, _error: Exception) -> Response:
+    return _problem(request, 500, _DEFECT)
 
 
-def _problem(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> Response:
-    return HTMLResponse(problem_page(HTTPStatus(status).phrase, sentence), status, headers)
+def _problem(request: Request, status: int, sentence: str, headers: Mapping[str, str] | None = None) -> Response:
+    return HTMLResponse(problem_page(phrase(status), sentence, words_for(request)), status, headers)
 
 
 _HANDLERS: Mapping[Any, Any] = {

@@ -18,12 +18,18 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from engine.errors import UnknownIncident
 from engine.model.acts import MOST_NAME, ActOutcome
 from engine.model.phrases import lasting
+from engine.model.words import worded
 from engine.store import Store
 from engine.web.access import Entrance, SignedIn, Visitor, client_address, is_same_origin
 from engine.web.addresses import SERVED
 from engine.web.audit import PageAudit
 from engine.web.forms import act_of, fields_of, local_address, new_key
+from engine.web.languages import words_for
 from engine.web.pages import NO_DESK, Desk, login_page
+
+_TOO_OLD = worded("This form is too old, or came from elsewhere. Load the page again and repeat it.")
+_FOREIGN = worded("This form came from a page of another site, and was not accepted.")
+_NO_MATCH = worded("This name and this password do not belong together.")
 
 IncidentPage = Callable[[Request, Desk, int], Response]
 
@@ -55,7 +61,7 @@ class Changes:
             return to_login(request)
         if not self._access.is_token(fields.get("token", ""), visitor):
             self._audit("refused", visitor.user, client_address(request), why="the form has no token of this session")
-            raise HTTPException(403, "This form is too old, or came from elsewhere. Load the page again and repeat it.")
+            raise HTTPException(403, _TOO_OLD)
         self._store.check_file()
         act = act_of(fields, request.path_params["id"], visitor.user, self._clock())
         try:
@@ -68,7 +74,9 @@ class Changes:
             return RedirectResponse(SERVED.incident(id), 303)
         request.path_params["id"] = id
         status = 409 if decision.outcome is ActOutcome.REFUSED else 200
-        notice = f"Not done: {decision.sentence}." if status == 409 else f"Nothing changed: {decision.sentence}."
+        words = words_for(request)
+        why = words.sentence(decision.sentence)
+        notice = words("Not done: {why}.", why=why) if status == 409 else words("Nothing changed: {why}.", why=why)
         return self._page(request, desk_of(self._access, visitor, notice), status)
 
 
@@ -83,7 +91,7 @@ class SigningIn:
         onward = local_address(request.query_params.get("next", "/"))
         if self._access.visitor(request) is not None:
             return RedirectResponse(onward, 303)
-        return HTMLResponse(login_page(onward))
+        return HTMLResponse(login_page(onward, words=words_for(request)))
 
     async def sign_in(self, request: Request) -> Response:
         """Begin a session if the password is right."""
@@ -98,7 +106,7 @@ class SigningIn:
         if visitor is None or visitor.session is None:
             return response
         if not self._access.is_token(fields.get("token", ""), visitor):
-            raise HTTPException(403, "This form is too old, or came from elsewhere. Load the page again and repeat it.")
+            raise HTTPException(403, _TOO_OLD)
         self._access.end(response, visitor.session)
         self._audit("signed out", visitor.user, client_address(request))
         return response
@@ -110,22 +118,31 @@ class SigningIn:
         wait_s = ceil(self._access.wait_s(name, request))
         if wait_s:
             self._audit("sign-in refused", name, address, why="too many failures")
-            sentence = f"There were too many attempts. Try again in {lasting(timedelta(seconds=wait_s))}."
-            return HTMLResponse(login_page(onward, name, sentence), 429, {"Retry-After": str(wait_s)})
+            wait = lasting(timedelta(seconds=wait_s))
+            sentence = worded("There were too many attempts. Try again in {span}.", span=wait)
+            return _refused(request, onward, name, sentence, 429, {"Retry-After": str(wait_s)})
         if not self._access.signs_in_with(name, fields.get("password", ""), request):
             self._audit("sign-in failed", name, address)
-            return HTMLResponse(login_page(onward, name, "This name and this password do not belong together."), 403)
+            return _refused(request, onward, name, _NO_MATCH, 403)
         response = RedirectResponse(onward, 303)
         self._access.begin(response, name)
         self._audit("signed in", name, address)
         return response
 
 
+def _refused(
+    request: Request, onward: str, name: str, sentence: str, status: int, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Answer with the form again, and why nobody was signed in."""
+    words = words_for(request)
+    return HTMLResponse(login_page(onward, name, words.sentence(sentence), words), status, headers)
+
+
 def check_origin(request: Request, origins: frozenset[str], audit: PageAudit) -> None:
     """Raise HTTPException when a request that changes something does not come from a page of ours."""
     if not is_same_origin(request.headers, origins):
         audit("refused", "", client_address(request), why="another origin", origin=request.headers.get("origin", "none"))
-        raise HTTPException(403, "This form came from a page of another site, and was not accepted.")
+        raise HTTPException(403, _FOREIGN)
 
 
 def desk_of(access: Entrance, visitor: Visitor, notice: str = "") -> Desk:

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from engine.model.links import LinkTargets
+from engine.model.words import ENGLISH, Words
 from engine.rights import make_folder
 from engine.store import Store
 from engine.web.addresses import Addresses, json_file, page_file
@@ -18,8 +19,9 @@ from engine.web.pages import incident_page, list_page
 _FOLDER = "incidents"
 
 
-def write_pages(store: Store, folder: Path, now: datetime, links: LinkTargets) -> int:
+def write_pages(store: Store, folder: Path, now: datetime, links: LinkTargets, words: Words = ENGLISH) -> int:
     """Write the list, and a page and a JSON file for each incident, into `folder`; return how many incidents the list shows.
+    The pages are in the language of `words`; the JSON is in English.
 
     Earlier pages in the folder are replaced. A missing folder is created for this user alone, since pages contain lines of
     logs. Raises StoreError, and OSError when the folder cannot be written to.
@@ -29,12 +31,12 @@ def write_pages(store: Store, folder: Path, now: datetime, links: LinkTargets) -
     for old_file in (folder / _FOLDER).glob("inc-*.*"):
         old_file.unlink()
     listing = list_incidents(store, Query(), now, UNPAGED)
-    page = list_page(listing, store.blinds(), store.losses(), now, Addresses(files=True), store.input_notes())
+    page = list_page(listing, store.blinds(), store.losses(), now, Addresses(files=True), store.input_notes(), words=words)
     _write(folder / "index.html", page)
     for id_ in store.ids():
         history = history_of(store, id_, links, now)
         if history is not None:
-            _write(folder / page_file(id_), incident_page(history, now, Addresses(files=True, root="../")))
+            _write(folder / page_file(id_), incident_page(history, now, Addresses(files=True, root="../"), words=words))
             _write(folder / json_file(id_), json.dumps(history_value(history), ensure_ascii=False, indent=2) + "\n")
     return listing.total
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from engine.acting import as_shown, handling_of
 from engine.model.acts import ActKind
@@ -16,7 +17,9 @@ from engine.model.links import LineLinks, Link, LinkTargets
 from engine.model.notifications import ReceiverStatus
 from engine.model.past import NO_PAST, Past
 from engine.model.proof import Neighbours
+from engine.model.prose import translated
 from engine.model.routes import Silence
+from engine.model.words import Words
 from engine.web.timeline import Change, timeline
 
 if TYPE_CHECKING:  # a report of a scan has no store
@@ -60,4 +63,23 @@ def history_of(store: Store, id: str, links: LinkTargets, at: datetime) -> Histo
         silences=silences,
         past=store.past_of(now),
         considered=tuple(store.considered_of(now)),
+    )
+
+
+def in_language(history: History, words: Words) -> History:
+    """Return a history in the language of `words`: the texts of its incidents where their rules have them in it, and what
+    tocsin says of what happened. What people wrote stays."""
+    if not words.texts:
+        return history
+    incident = history.incident
+    own = words.beside(incident.translations.get(words.language, {}))
+    course = tuple(replace(each, title=own.texts.get(each.title, each.title)) for each in incident.course)
+    considered = tuple(replace(rule, title=rule.translations.get(words.language, rule.title)) for rule in history.considered)
+    past = tuple(replace(each, incident=translated(each.incident, words)) for each in history.past.incidents)
+    return replace(
+        history,
+        incident=replace(translated(incident, words), course=course, why=own.sentence(incident.why)),
+        changes=tuple(replace(change, sentence=own.sentence(change.sentence)) for change in history.changes),
+        past=replace(history.past, incidents=past),
+        considered=considered,
     )

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from engine.errors import UsageError
 from engine.model.incidents import STATES, Incident
-from engine.model.phrases import lasting
 from engine.model.rules import SEVERITIES
 from engine.model.searches import Search
+from engine.model.words import worded
 
 if TYPE_CHECKING:  # a report of a scan has no store
     from engine.store import Store
@@ -111,9 +111,11 @@ def parse_query(parameters: Iterable[tuple[str, str]]) -> Query:
     """
     pairs = list(islice(parameters, MAX_PARAMETERS + 1))
     if len(pairs) > MAX_PARAMETERS:
-        raise UsageError(f"the address has more than {MAX_PARAMETERS} parameters; leave some of them out")
+        raise UsageError(worded("the address has more than {number} parameters; leave some of them out", number=MAX_PARAMETERS))
     if any(len(name) + len(text) > MAX_CHARACTERS for name, text in pairs):
-        raise UsageError(f"a parameter of the address is longer than {MAX_CHARACTERS} characters; shorten it")
+        raise UsageError(
+            worded("a parameter of the address is longer than {number} characters; shorten it", number=MAX_CHARACTERS)
+        )
     query = Query()
     for name, text in pairs:
         value = text.strip()
@@ -146,12 +148,12 @@ def state(incident: Incident) -> str:
     return "pending" if incident.pending else incident.status
 
 
-def duration(incident: Incident) -> str:
-    """Return how long the incident lasted by the times of its lines; empty below a second and without times."""
+def lasted(incident: Incident) -> timedelta | None:
+    """Return how long the incident lasted by the times of its lines; None below a second and without times."""
     end = incident.resolved_at or incident.last_seen
     if end is None or incident.first_seen is None or end - incident.first_seen < timedelta(seconds=1):
-        return ""
-    return lasting(end - incident.first_seen)
+        return None
+    return end - incident.first_seen
 
 
 def label_text(name: str, value: str) -> str:
@@ -161,11 +163,11 @@ def label_text(name: str, value: str) -> str:
 
 def _one_of(name: str, value: str, choices: Sequence[str]) -> str:
     if value not in choices:
-        raise UsageError(f"there is no {name} `{value}`; known: {', '.join(choices)}")
+        raise UsageError(worded("there is no {id} `{text}`; known: {ids}", id=name, text=value, ids=", ".join(choices)))
     return value
 
 
 def _page(value: str) -> int:
     if not (value.isascii() and value.isdecimal() and len(value) < 7 and int(value) > 0):
-        raise UsageError(f"`{value}` is not a page number; give one from 1 to 999999")
+        raise UsageError(worded("`{text}` is not a page number; give one from 1 to 999999", text=value))
     return int(value)

@@ -16,10 +16,16 @@ from engine.acting import lapses, sentence
 from engine.model.acts import Act, ActKind
 from engine.model.incidents import Incident
 from engine.model.notifications import Attempt, DeliveryState
+from engine.model.words import marked, worded
 from engine.picture import Deed
 from engine.picture.description import PERSON, STATE, TOLD
 
-BY_LOGS, BY_NOTIFIER = "logs", "notifier"
+BY_LOGS, BY_NOTIFIER = marked("logs", "notifier")
+WAYS = marked("page", "slack", "command")  # by which people act
+REASONS = marked(  # why a receiver is told of an incident (see Reason)
+    "opened", "updated", "escalated", "resolved", "reopened", "root changed", "merged", "repeated", "backfill", "digest", "test"
+)
+OUTCOMES = marked("queued", "sending", "delivered", "retry later", "rejected", "muted", "backfill", "folded")  # DeliveryState
 
 
 class Change(Struct, frozen=True):
@@ -63,20 +69,30 @@ def deeds(changes: Sequence[Change]) -> tuple[Deed, ...]:
 
 
 def _act_change(act: Act) -> Change:
-    return Change(act.at, None, f"note: {sentence(act)}" if act.kind is ActKind.NOTE else sentence(act), act.by, via=act.via)
+    return Change(
+        act.at, None, worded("note: {text}", text=act.text) if act.kind is ActKind.NOTE else sentence(act), act.by, via=act.via
+    )
 
 
 def _lapse_change(act: Act, revision: Incident) -> Change:
-    was = {ActKind.ACKNOWLEDGE: "acknowledged"}.get(act.kind, "resolved")
-    return Change(_time_of(revision), revision.revision, f"open again: it has gone on since {act.by} {was} it", turns=True)
+    if act.kind is ActKind.ACKNOWLEDGE:
+        since = worded("open again: it has gone on since {person} acknowledged it", person=act.by)
+    else:
+        since = worded("open again: it has gone on since {person} resolved it", person=act.by)
+    return Change(_time_of(revision), revision.revision, since, turns=True)
 
 
 def _attempt_change(attempt: Attempt) -> Change:
     reason = attempt.reason.value.replace("_", " ")
     if attempt.outcome is DeliveryState.DELIVERED:
-        return Change(attempt.at, attempt.revision, f"{attempt.receiver} was told: {reason}", BY_NOTIFIER)
-    outcome = ", ".join(part for part in (attempt.outcome.value.replace("_", " "), attempt.why) if part)
-    return Change(attempt.at, attempt.revision, f"{attempt.receiver} was not told ({reason}): {outcome}", BY_NOTIFIER)
+        told = worded("{person} was told: {reason}", person=attempt.receiver, reason=reason)
+        return Change(attempt.at, attempt.revision, told, BY_NOTIFIER)
+    values = {"person": attempt.receiver, "reason": reason, "outcome": attempt.outcome.value.replace("_", " ")}
+    if attempt.why:
+        untold = worded("{person} was not told ({reason}): {outcome}, {text}", **values, text=attempt.why)
+    else:
+        untold = worded("{person} was not told ({reason}): {outcome}", **values)
+    return Change(attempt.at, attempt.revision, untold, BY_NOTIFIER)
 
 
 def _changes(revisions: Sequence[Incident]) -> Iterator[Change]:
@@ -97,44 +113,44 @@ def _changes(revisions: Sequence[Incident]) -> Iterator[Change]:
 
 
 def _opening(first: Incident) -> str:
-    return (
-        f"seen with severity {first.severity}, not yet confirmed" if first.pending else f"opened with severity {first.severity}"
-    )
+    if first.pending:
+        return worded("seen with severity {severity}, not yet confirmed", severity=first.severity)
+    return worded("opened with severity {severity}", severity=first.severity)
 
 
 def _differences(before: Incident, now: Incident) -> Iterator[str]:
     yield from _notable_differences(before, now)
     if now.count != before.count:
-        yield f"counted {now.count:,} times, {before.count:,} before"
+        yield worded("counted {number:,} times, {before:,} before", number=now.count, before=before.count)
 
 
 def _notable_differences(before: Incident, now: Incident) -> Iterator[str]:
     """Yield a sentence for each difference other than the count."""
     if before.pending and not now.pending:
-        yield f"confirmed and opened with severity {now.severity}"
+        yield worded("confirmed and opened with severity {severity}", severity=now.severity)
     if now.rule != before.rule:
-        yield f"the root cause is {now.title} [{now.rule}], it was [{before.rule}]"
+        yield worded("the root cause is {title} [{rule}], it was [{id}]", title=now.title, rule=now.rule, id=before.rule)
     if now.stage != before.stage and now.stage:
-        yield f"the next stage of the trouble is reached [{now.stage}]"
+        yield worded("the next stage of the trouble is reached [{rule}]", rule=now.stage)
     yield from _turns(before, now)
     explained_before = {(symptom.rule, tuple(symptom.labels.items())) for symptom in before.symptoms}
     for symptom in now.symptoms:
         if (symptom.rule, tuple(symptom.labels.items())) not in explained_before:
-            yield f"explains {symptom.title or symptom.rule} [{symptom.rule}]"
+            yield worded("explains {title} [{rule}]", title=symptom.title or symptom.rule, rule=symptom.rule)
 
 
 def _turns(before: Incident, now: Incident) -> Iterator[str]:
     if now.severity != before.severity:
-        yield f"severity {now.severity}, {before.severity} before"
+        yield worded("severity {severity}, {earlier} before", severity=now.severity, earlier=before.severity)
     if now.status != before.status:
         yield _status(now)
 
 
 def _status(now: Incident) -> str:
     if now.status == "merged":
-        return f"merged into {now.merged_into}"
-    word = {"open": "open again", "retracted": "taken back"}.get(now.status, now.status)
-    return f"{word} ({now.why})" if now.why else word
+        return worded("merged into {id}", id=now.merged_into)
+    word = {"open": worded("open again"), "retracted": worded("taken back")}.get(now.status, now.status)
+    return worded("{change} ({why})", change=word, why=now.why) if now.why else word
 
 
 def _time_of(incident: Incident) -> datetime | None:

@@ -22,10 +22,11 @@ from engine.store import Store
 from engine.store.store import BatchId
 from engine.web.access import SignedIn
 from engine.web.app import PageInputs, application
+from engine.web.languages import Languages
 from engine.web.passwords import Users, put_user
 from engine.web.server import listen_on, origins, serving
 from engine.web.sessions import Sessions
-from tests.rulepack.playing import STORIES, play, story
+from tests.rulepack.playing import STORIES, plan, play, story
 from tests.unit.model.test_pictures import broker, fact, partition, topic
 from tests.unit.picture.stories import restarted
 
@@ -49,7 +50,8 @@ def moved(value: Any, by: timedelta) -> Any:
 
 def recent() -> list[Incident]:
     """Return the incidents of the stories, each moved so that it was last seen between a few minutes and some hours ago."""
-    incidents = [incident for folder in STORIES for incident in play(story(folder))]
+    korean = replace(plan(), languages=("ko",))
+    incidents = [incident for folder in STORIES for incident in play(story(folder), of=korean)]
     ages = (timedelta(minutes=12 + 47 * n) for n in range(len(incidents) + 1))
     ended = [replace(restarted(), id="inc-restarted", title="Broker 1 went silent")]
     return [
@@ -104,7 +106,8 @@ def address(tmp_path_factory: pytest.TempPathFactory, incidents: list[Incident])
         entry = Delivery("kafka-ops", incident.id, incident.revision, Reason.OPENED, at, at, DeliveryState.DELIVERED)
         store.outbox().settle([Settlement(entry, at, known)])
     listener = listen_on("127.0.0.1", 0)
-    with serving(application(store, listener.names(), lambda: NOW, inputs=PageInputs(Shelf())), listener, "pages"):
+    inputs = PageInputs(Shelf(), languages=Languages(offered=("ko",)))
+    with serving(application(store, listener.names(), lambda: NOW, inputs=inputs), listener, "pages"):
         yield listener.address.rstrip("/")
     store.close()
 
@@ -138,10 +141,10 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
-def window(browser: Browser, width: int, mode: str) -> tuple[Page, list[str]]:
-    """Return a page in a window of this width and mode, and the list of the errors and warnings that come to its console."""
+def window(browser: Browser, width: int, mode: str, locale: str = "en-GB") -> tuple[Page, list[str]]:
+    """Return a page in a window of this width, mode and locale, and the list of the errors and warnings of its console."""
     size = {"width": width, "height": WIDTHS[width]}
-    context = browser.new_context(viewport=size, color_scheme=mode, locale="en-GB", timezone_id="Asia/Seoul")
+    context = browser.new_context(viewport=size, color_scheme=mode, locale=locale, timezone_id="Asia/Seoul")
     page, problems = context.new_page(), list[str]()
     page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
     return page, problems

@@ -47,6 +47,22 @@ def test_a_page_fits_its_window_and_axe_has_nothing_to_say(
 
 
 @pytest.mark.parametrize(("width", "mode"), [(390, "dark"), (1280, "light")])
+@pytest.mark.parametrize("name", ["list", "broker-silent", "consumer-commit-failed"])
+def test_a_korean_reader_has_pages_in_korean_that_fit(
+    browser: Browser, address: str, incidents: list[Incident], name: str, width: int, mode: str
+) -> None:
+    page, problems = window(browser, width, mode, "ko-KR")
+    page.goto(address + path_of(name, incidents))
+    page.screenshot(path=SCREENSHOTS / f"{name}-ko-{width}-{mode}.png")
+    page.screenshot(path=SCREENSHOTS / f"{name}-ko-{width}-{mode}-whole.png", full_page=True)
+    assert page.locator("html").get_attribute("lang") == "ko"
+    assert page.evaluate("document.documentElement.scrollWidth") <= width, "nothing is cut off on the right"
+    assert violations(page) == []
+    assert problems == []
+    page.context.close()
+
+
+@pytest.mark.parametrize(("width", "mode"), [(390, "dark"), (1280, "light")])
 def test_the_lines_around_a_line_fit_their_window(
     browser: Browser, address: str, incidents: list[Incident], width: int, mode: str
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +16,13 @@ from connectors.kafka.offsets import RECORD_POSITIONS, LostOffsets, OffsetRange
 from connectors.kafka.proving import put_line
 from connectors.kafka.reading import RangeReader
 from connectors.kafka.source import KafkaSource
+from engine.cli.evidence_reading import InputReader
+from engine.config import load
 from engine.errors import SourceAway, SourceError, SourceMissing
+from engine.model.incidents import Evidence
 from engine.model.matches import Match
+from engine.model.proof import Neighbours
+from engine.parse.decoding import event_id
 from engine.spark.slices import SliceFragments, scan, stages
 from engine.spark.streams import Retraction, Streams
 from tests.rulepack.playing import plan
@@ -335,3 +342,24 @@ def test_a_broker_that_goes_and_comes_back_is_waited_for(broker: Broker, topics:
     topics.write(topic, ["after"])
     topics.until(reader.batch)
     assert [text for _, text in reader.drain().lines()] == ["before", "after"]
+
+
+def test_what_stands_around_a_line_is_read_again_until_its_records_are_deleted(topics: Topics, tmp_path: Path) -> None:
+    topic = topics.make(partitions=2)
+    now = datetime.now(UTC).replace(microsecond=0)
+    lines = [f"[{now:%Y-%m-%d %H:%M:%S},{n:03}] INFO line {n} (x)" for n in range(50)]
+    topics.write(topic, lines, partition=1)
+    topics.write(topic, ["of another partition"] * 50)
+    config = tmp_path / "tocsin.yml"
+    source = f"{{type: kafka, bootstrap_servers: '{topics.address}', topics: [{topic}], timezone: UTC, start: earliest}}"
+    config.write_text(f"sources:\n  - {source}\nstore: sqlite:///{tmp_path}/tocsin.db\n")
+    raw = Reader(open_source({"bootstrap_servers": topics.address, "topic": topic})).drain().raw()
+    (own,) = [line for line in raw if line.value.decode() == lines[20]]
+    when = now + timedelta(milliseconds=20)
+    evidence = Evidence(event_id(own.source_id, when, lines[20], None), own.source_id, 0, when, lines[20])
+    reader = InputReader(load(config))
+    assert reader.may_read(evidence)
+    assert reader.neighbours(evidence) == Neighbours(tuple(lines[15:20]), tuple(lines[21:26]))
+    topics.cut(topic, partition=1, before=30)
+    with pytest.raises(SourceMissing, match=r"does not hold that time any longer|not among the"):
+        InputReader(load(config)).neighbours(evidence)

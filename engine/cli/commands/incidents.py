@@ -27,12 +27,12 @@ from engine.model.considered import CONSIDERED_WORDS, ConsideredRule
 from engine.model.incidents import Incident
 from engine.model.links import LinkTargets
 from engine.model.past import NEAR_WORDS, Past, PastIncident
-from engine.model.phrases import moment
+from engine.model.phrases import lasting, moment
 from engine.model.visible import visible
 from engine.store import Store
 from engine.web.answers import history_value
 from engine.web.history import History, history_of
-from engine.web.listing import duration, parse_query, state
+from engine.web.listing import lasted, parse_query, state
 from engine.web.timeline import Change
 
 HELP = """\
@@ -154,7 +154,7 @@ def assign(
 @app.command("silence")
 def silence(
     id: IdArgument,
-    lasting: Annotated[str, typer.Option("--for", metavar="DURATION", help="For example 30m, 2h, 3d.")],
+    span: Annotated[str, typer.Option("--for", metavar="DURATION", help="For example 30m, 2h, 3d.")],
     of: Annotated[SilenceScope, typer.Option("--of", help="The incident, its rule in its cluster, or its entity.")] = (
         SilenceScope.INCIDENT
     ),
@@ -164,9 +164,9 @@ def silence(
 ) -> None:
     """Keep everybody from being told of it for a while; `tocsin silences expire` ends that."""
     try:
-        until = datetime.now(UTC) + timedelta(seconds=duration_s(lasting))
+        until = datetime.now(UTC) + timedelta(seconds=duration_s(span))
     except (ValueError, OverflowError):
-        raise UsageError(f"`{lasting}` is not a duration; write for example 30m, 2h or 3d") from None
+        raise UsageError(f"`{span}` is not a duration; write for example 30m, 2h or 3d") from None
     _act(config, id, ActKind.SILENCE, by, text=why, until=until, scope=of)
 
 
@@ -251,8 +251,8 @@ def _change(change: Change) -> str:
 def _earlier(past: PastIncident) -> Iterator[str]:
     incident = past.incident
     since = moment(incident.first_seen) if incident.first_seen else "no time in its lines"
-    lasted = f", lasted {span}" if (span := duration(incident)) else ""
-    yield f"{incident.id} ({NEAR_WORDS[past.near]}) {since}{lasted}, {past.ending} {entity(incident.labels)}".rstrip()
+    how_long = f", lasted {lasting(span)}" if (span := lasted(incident)) else ""
+    yield f"{incident.id} ({NEAR_WORDS[past.near]}) {since}{how_long}, {past.ending} {entity(incident.labels)}".rstrip()
     yield from (f"  {act.by}: {sentence(act)}" for act in past.remarks)
 
 

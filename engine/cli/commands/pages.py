@@ -11,6 +11,8 @@ import typer
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.config import load
 from engine.errors import UsageError
+from engine.language import words_of
+from engine.model.words import ENGLISH
 from engine.store import Store
 from engine.web.export import write_pages
 
@@ -18,7 +20,8 @@ app = typer.Typer()
 
 HELP = """\
 Write the incidents that `tocsin run` keeps as pages into a folder: a list, and a page and a JSON file for each. They need no
-server and no network, and can be sent to somebody. Pages of an earlier time in that folder are replaced.
+server and no network, and can be sent to somebody. Pages of an earlier time in that folder are replaced. They are in the
+language of `web.language`.
 
 \b
 Examples:
@@ -38,7 +41,9 @@ def pages(
     settings = load(config)
     store = Store.open(settings.store)
     try:
-        written = write_pages(store, out, datetime.now(UTC), settings.links)
+        written = write_pages(
+            store, out, datetime.now(UTC), settings.links, words_of(settings.web.language or ENGLISH.language)
+        )
     except OSError as error:
         raise UsageError(f"{out}: the pages cannot be written there ({error.strerror})") from None
     finally:

@@ -26,8 +26,10 @@ from engine.cli.terminal import show
 from engine.cli.triage import Triage, triage, triage_again
 from engine.cli.windows import TimeWindow, shown_in, window_of
 from engine.errors import UsageError
+from engine.language import LANGUAGES, words_of
 from engine.model.rules import Plan
 from engine.model.visible import visible
+from engine.model.words import ENGLISH, Words
 
 if TYPE_CHECKING:
     from engine.config import Settings
@@ -63,6 +65,7 @@ Examples:
   tocsin scan logs/ --since 2022-10-05T16:00 --until 2022-10-05T18:00 --tz Asia/Seoul
   tocsin scan logs/ --format json | jq '.incidents[].title'
   tocsin scan logs/ --html report.html
+  tocsin scan logs/ --html report.html --language ko
   tocsin scan logs/ --format markdown > incident.md
   tocsin scan server.log --stats --audit
   tocsin scan --follow /var/log/kafka/server.log
@@ -94,6 +97,9 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write the report, with its timelines, as one HTML page too.")
     ] = None,
+    language: Annotated[
+        str, typer.Option(metavar="en|ko", help="The language of that page; that of web.language if not given.")
+    ] = "",
     label: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A label for every line.")] = None,
     config: Annotated[
         Path | None,
@@ -110,11 +116,12 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
     """Triage the logs at `paths`; the help text is HELP."""
     labels = _labels(label or ()) | {"timezone": _zone(tz)}
     book = open_rulebook(rules)
-    plan = _plan(with_roster(book.plan, roster), config, {"bootstrap": bootstrap, "connect_url": connect_url})
-    if follow:
-        _refuse_beside_follow({"--since": since, "--until": until, "--html": html, "--stats": stats, "--audit": audit}, format)
+    settings = None if config is None else _settings(config)
+    words = _words(language, settings)
+    plan = _plan(with_roster(book.plan, roster), settings, {"bootstrap": bootstrap, "connect_url": connect_url}, words)
     shown_zone = ZoneInfo(_zone(display_tz, "--display-tz") if display_tz else labels["timezone"])
     if follow:
+        _refuse_beside_follow({"--since": since, "--until": until, "--html": html, "--stats": stats, "--audit": audit}, format)
         from engine.cli.follow_report import follow_files  # noqa: PLC0415  (loads the stages of the job)
 
         raise typer.Exit(follow_files(paths, labels, plan, shown_zone, as_json=format is ScanFormat.JSON))
@@ -128,18 +135,26 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
     _report_problems(book, intake, answer)
     for sentence in (*(reading_cost(answer.cost) if stats else ()), *(audit_report(answer) if audit else ())):
         print(f"tocsin: {visible(sentence)}", file=sys.stderr)
-    unshown = answer
-    answer = answer if format is ScanFormat.JSON else _shown_in(answer, shown_zone)
-    _print_report(answer, format)
+    _print_report(answer if format is ScanFormat.JSON else _shown_in(answer, shown_zone), format)
     if html is not None:  # last: a page that cannot be written takes nothing from the report
-        _write_html(html, unshown, intake, plan)
+        _write_html(html, answer, intake, plan, words)
     raise typer.Exit(INTERRUPTED if intake.is_stopped else _exit_code(book, intake, answer))
 
 
-def _plan(plan: Plan, config: Path | None, given: Mapping[str, str]) -> Plan:
-    """Return `plan` with what a configuration says of redaction and clusters, and with the values `given` for commands."""
-    if config is not None:
-        settings = _settings(config)
+def _words(language: str, settings: Settings | None) -> Words:
+    """Return the words of `language`, else those of the pages. Raises UsageError when there is no such language."""
+    name = language or (settings.web.language if settings is not None else "") or ENGLISH.language
+    if name not in LANGUAGES:
+        raise UsageError(f"--language {name}: known are {', '.join(LANGUAGES)}")
+    return words_of(name)
+
+
+def _plan(plan: Plan, settings: Settings | None, given: Mapping[str, str], words: Words) -> Plan:
+    """Return `plan` with what a configuration says of redaction and clusters, with the values `given` for commands, and with
+    texts in the language of `words` too."""
+    if words.texts:
+        plan = replace(plan, languages=(words.language,))
+    if settings is not None:
         plan = replace(plan, redaction=settings.redaction, context={**plan.context, **settings.context})
     return replace(plan, context={**plan.context, **{name: value for name, value in given.items() if value}})
 
@@ -176,11 +191,11 @@ def _shown_in(answer: Triage, zone: ZoneInfo) -> Triage:
     return replace(answer, **shown)
 
 
-def _write_html(path: Path, answer: Triage, intake: Intake, plan: Plan) -> None:
+def _write_html(path: Path, answer: Triage, intake: Intake, plan: Plan, words: Words) -> None:
     """Write the report as one page that needs nothing else. Raises UsageError when the file cannot be written."""
     from engine.cli.html_report import render_html  # noqa: PLC0415  (loads the templates, which other scans do not need)
 
-    page = render_html(answer, datetime.now(UTC), intake, plan)
+    page = render_html(answer, datetime.now(UTC), intake, plan, words)
     try:
         path.write_bytes(page.encode("utf-8", "backslashreplace"))
     except OSError as error:

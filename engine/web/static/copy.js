@@ -5,13 +5,13 @@ function withButton(block) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "copy";
-  button.textContent = "Copy";
+  button.textContent = document.body.dataset.copy;
   button.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(block.textContent);
-      button.textContent = "Copied";
+      button.textContent = document.body.dataset.copied;
     } catch {
-      button.textContent = "Not copied: select it";
+      button.textContent = document.body.dataset.notCopied;
     }
   });
   block.before(button);

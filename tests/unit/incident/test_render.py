@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from engine.incident.render import command, fitting, host_of, human_bytes, human_ms, prose, setting, step, words
-from engine.model.expressions import Binary, Call, Literal, NameExpression
+from engine.model.expressions import LANGUAGE, Binary, Call, Literal, NameExpression
 from engine.model.rules import OMITTED, Case, Hole, Step, Template
 from tests.hostile import HOSTILE
 from tests.unit.incident.scene import hole, rule, text
@@ -55,6 +55,13 @@ _OR_NOTHING = Hole(NameExpression("nobody"), instead=OMITTED)
 )
 def test_prose(template: Template, said: str) -> None:
     assert prose(template, ENV) == said
+
+
+def test_durations_are_in_the_language_of_the_text() -> None:
+    korean = {**ENV, LANGUAGE: "ko", "duration": "2 h 15 min", "state": "2 h"}
+    assert prose(text(hole("limit_ms", "ms")), korean) == "5분"
+    assert prose(text(hole("duration"), " ", hole("state")), korean) == "2시간 15분 2 h", "a captured text stays"
+    assert prose(text(hole("duration")), {**korean, LANGUAGE: "en"}) == "2 h 15 min"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 """The texts that the code asks a catalogue for: `words("...")`, `words.counted(...)`, `marked(...)`, and `worded(...)` and
-`frame(...)`, which are stored in English and recognised."""
+`frame(...)`, which are stored in English and recognised; and `_("...")` and `counted(...)` of the templates of the pages."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import polib
+from jinja2 import Environment, nodes
 
 from engine.language.catalogue import FRAME, SENTENCE
 
@@ -24,7 +25,21 @@ def messages() -> dict[Message, str]:
     for path, calls in _calls().items():
         for message in (message for call in calls for message in _messages(call)):
             places.setdefault(message, path)
+    for path, message in _of_templates():
+        places.setdefault(message, path)
     return places
+
+
+def _of_templates() -> Iterator[tuple[str, Message]]:
+    for file in sorted((ROOT / "engine/web/templates").glob("*.html")):
+        calls = Environment().parse(file.read_text("utf-8")).find_all(nodes.Call)
+        for call in calls:
+            name = call.node.name if isinstance(call.node, nodes.Name) else ""
+            texts = [argument.value for argument in call.args if isinstance(argument, nodes.Const)]
+            if name == "_" and texts:
+                yield file.relative_to(ROOT).as_posix(), ("", texts[0], "")
+            elif name == "counted":
+                yield file.relative_to(ROOT).as_posix(), ("", texts[0], texts[1])
 
 
 def unreadable() -> list[str]:

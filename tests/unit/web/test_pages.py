@@ -220,7 +220,7 @@ def test_who_was_told_what_and_what_is_on_its_way(client: TestClient, store: Sto
     store.outbox().put(later)
     page = client.get(ADDRESS).text
     rows = ["data", "retry later: the channel is not there (3 attempts), due ", "nothing"]
-    rows += ["kafka-ops", ">delivered<", "open, critical (revision 2) since "]
+    rows += ["kafka-ops", ">delivered<", "open, critical (revision 2), "]
     places = [page.index(text, page.index("Who was told")) for text in rows]
     assert places == sorted(places)
 
