@@ -218,7 +218,7 @@ def test_spark_submit_decides_the_master(cluster: SparkCluster, topics: Topics, 
     with place.running(command=[*submit, "run", "-c", str(tmp_path / "tocsin.yml"), "--once"]) as process:
         until(lambda: cluster.count("activeapps") == 1 or process.poll() is not None, "the application", WITHIN_S)
         assert process.wait(WITHIN_S) == 1, place.said()
-    said = (tmp_path / "err").read_text()
+    said = (tmp_path / "out").read_text()  # where spark-submit passes on both
     assert f"the master is that of spark-submit, {cluster.master}, and not local[1] of the configuration" in said
     place.check()
 
