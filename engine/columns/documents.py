@@ -37,7 +37,7 @@ from engine.model.records import Labels
 from engine.parse.wrappers import docker_json
 from engine.parse.wrappers import structured_json as structured
 
-PART = 4096  # documents that are read together
+PART = 1024  # documents that are read together; one that Arrow does not read leaves as many to the parser
 MOST_KEYS = 256  # of a schema
 MOST_SCHEMAS = 8
 
