@@ -2,21 +2,23 @@
 
 A class is all events whose texts are equal except for digits. An expression that does not distinguish digits
 (engine/match/digits) has the same result for all of them, with captures at the same places. A rule with other expressions is
-open: it is tried on each event. A class for which neither is certain is undecided: the reference reads each of its events.
+open: of each event, only these are searched, and the reference decides once for events in which they are at the same places.
+A class for which neither is certain is undecided: the reference reads each of its events.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import NamedTuple
 
 import re2
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.match import Matcher
-from engine.match.checks import Captures, FieldCheck, all_of, any_of, compile_check, expression
-from engine.match.detectors import CONFIGURATION, HEARTBEAT, Detector, in_order, signature_check
+from engine.match.checks import Captures, FieldCheck, compile_check, expression
+from engine.match.detectors import CONFIGURATION, HEARTBEAT, Detector
 from engine.match.digits import ALIKE, is_digit_blind, may_differ
 from engine.match.fields import Fields, encoded
 from engine.match.values import typed
@@ -30,6 +32,9 @@ from engine.parse.times import has_millis
 _FIELDS = ("message", "logger", "thread")
 _PRINTED = re2.compile(r"(?m)^[ \t]*([a-z][\w.-]{0,199}) = ?([^\n]{0,199})$")  # a setting, as in engine/match/dumps
 
+MOST_OUTCOMES = 64  # that are remembered of a class
+
+ClassHit = tuple[str, Captures, tuple[str, ...]]  # rule id, captures, names of the requested items that hold
 _GroupSpans = Mapping[str, tuple[int, int]]  # the start and end byte of each group of a header, by name
 
 
@@ -66,14 +71,6 @@ class MatchShape(Struct, frozen=True):
     items: tuple[str, ...] = ()
 
 
-class OpenRule(Struct, frozen=True):
-    """A rule that is tried on each event of a class. `held_items` returns the names of the requested items that hold in it."""
-
-    rule_id: str
-    check: FieldCheck
-    held_items: Callable[[Fields], tuple[str, ...]]
-
-
 class EventClass(Struct, frozen=True):
     """The common properties of the events of a class.
 
@@ -84,8 +81,7 @@ class EventClass(Struct, frozen=True):
         size: the length of the text in bytes.
         exact: whether the stamp of the header has fractions of seconds.
         secret: whether the text may hold a secret.
-        open: the rules that are tried on each event.
-        signs: the signs in the text.
+        open: the rules whose result may differ between its events; None when there are none.
     """
 
     matches: tuple[MatchShape, ...]
@@ -96,13 +92,12 @@ class EventClass(Struct, frozen=True):
     size: int
     exact: bool
     secret: bool
-    open: tuple[OpenRule, ...] = ()
-    signs: frozenset[str] = frozenset()
+    open: OpenRules | None = None
 
     @property
     def may_match(self) -> bool:
         """Whether an event of the class matches a rule or may match one."""
-        return bool(self.matches or self.open)
+        return bool(self.matches) or self.open is not None
 
 
 class Undecided(Exception):
@@ -161,8 +156,7 @@ class Decider:
             size=len(text),
             exact=header is not None and has_millis(header.time),
             secret=self._matcher.redact.may_hold(event.text),
-            open=tuple(open_rules),
-            signs=example.fields.signs,
+            open=OpenRules(open_rules, example) if open_rules else None,
         ), event
 
     def _read(self, records: Sequence[Record]) -> tuple[LogEvent, bytes]:
@@ -193,12 +187,12 @@ class Decider:
         places = (_place(name, getattr(event, name), text, spans) for name in _FIELDS if name not in given)
         return ClassValues(same, tuple(place for place in places if place is not None))
 
-    def _matches(self, example: _Example) -> tuple[list[MatchShape], list[OpenRule]]:
-        """Return the rules that match every event of the class, and those that are tried on each event."""
-        fields, shapes, open_rules = example.fields, list[MatchShape](), list[OpenRule]()
+    def _matches(self, example: _Example) -> tuple[list[MatchShape], list[Detector]]:
+        """Return the rules that match every event of the class, and those whose result may differ."""
+        fields, shapes, open_rules = example.fields, list[MatchShape](), list[Detector]()
         for detector in self._matcher.possible(fields):
-            if _is_open(detector, example):
-                open_rules.append(_open_rule(detector, example))
+            if any(_open_tests(detector, example)):
+                open_rules.append(detector)
                 continue
             captures = detector.check(fields)
             if captures is not None:
@@ -237,65 +231,110 @@ def _may_differ(test: Test, example: _Example) -> bool:
     return may_differ(test, example.alike) if test.field == "text" else test.field in example.differing
 
 
-def _is_open(detector: Detector, example: _Example) -> bool:
-    """Return whether the result of a detector may differ within the class. That of a printed configuration does not: only its
-    values differ, at known places."""
-    signs = example.fields.signs
+def _open_tests(detector: Detector, example: _Example) -> Iterator[Test]:
+    """Yield the tests of a detector whose result may differ within the class. That of a printed configuration does not: only
+    its values differ, at known places."""
     tests = () if detector.rule_id.startswith(CONFIGURATION) else detector.digit_tests
-    return any(_may_differ(test, example) for test in tests if not detector.is_absent(test, signs))
+    return (test for test in tests if not detector.is_absent(test, example.fields.signs) and _may_differ(test, example))
 
 
-def _open_rule(detector: Detector, example: _Example) -> OpenRule:
-    """Return a rule to try on each event of the class; most results of its tests are taken from the example."""
-    signature, signs = detector.signature, example.fields.signs
-    check, held_items = detector.check, detector.held_items
-    if signature is not None and signature.exceptions is None:
-        items = _checks([(item.name, item.any_of) for item in in_order(signature)], detector, example)
-        requested = _checks([(item.name, item.any_of) for item in detector.asked], detector, example)
-        check, held_items = signature_check(signature, items, None), partial(_held_items, requested)
+class ClassFields(Fields):
+    """The fields of an event of a class. The event is made when a field other than the text is asked for."""
 
-    def with_signs(fields: Fields) -> Captures | None:
-        fields.signs = signs
-        return check(fields)
+    __slots__ = ("_make",)
 
-    return OpenRule(detector.rule_id, with_signs, held_items)
+    def __init__(self, text: bytes, make: Callable[[], LogEvent]) -> None:
+        self.text, self._make = text, make
+        self._folded = None
+        self._cache = {"text": (text,)}
 
-
-def _held_items(requested: Mapping[str, FieldCheck], fields: Fields) -> tuple[str, ...]:
-    return tuple(name for name, check in requested.items() if check(fields) is not None)
+    def _texts(self, field: str) -> tuple[str, ...]:
+        self._event = self._make()
+        return super()._texts(field)
 
 
-def _checks(
-    items: Sequence[tuple[str, Sequence[Sequence[Test]]]], detector: Detector, example: _Example
-) -> Mapping[str, FieldCheck]:
-    """Return the check of each item for events of the class, without items that hold for none of them."""
-    checks = ((name, _any_group(groups, detector, example)) for name, groups in items)
-    return {name: check for name, check in checks if check is not None}
+class OpenRules:
+    """The rules of a class whose result may differ between its events.
 
-
-def _any_group(groups: Sequence[Sequence[Test]], detector: Detector, example: _Example) -> FieldCheck | None:
-    """Return the check of groups of tests, without those that hold for no event of the class; None when none is left."""
-    signs = example.fields.signs
-    present = [tests for tests in groups if not any(detector.is_absent(test, signs) for test in tests)]
-    groups_of_checks = [[_class_check(test, example) for test in tests] for tests in present]
-    checks = [all_of([check for check in group if check is not None]) for group in groups_of_checks if None not in group]
-    return any_of(checks) if checks else None
-
-
-def _class_check(test: Test, example: _Example) -> FieldCheck | None:
-    """Return a check with the result of a test for all events of the class; None where it holds for none of them.
-
-    Where the result may differ within the class, the check is that of the test itself.
+    Only tests that distinguish digits, and values that conditions compare, make it differ. Where these are the same, at the
+    same places, so are the matches: the reference decides once for each such outcome.
     """
-    check = _check(test)
-    if not is_digit_blind(test) and _may_differ(test, example):
-        return check
-    captures = check(example.fields)
-    if captures is None:
+
+    def __init__(self, detectors: Sequence[Detector], example: _Example) -> None:
+        self._detectors, self._example = detectors, example
+        self._parts = [part for detector in detectors for part in _parts_of_outcome(detector, example)]
+        self._shapes: dict[Hashable, Sequence[MatchShape | Detector]] = {}  # by outcome
+
+    def hits(self, fields: Fields) -> Iterator[ClassHit]:
+        """Yield the rules that match an event of the class."""
+        fields.signs = self._example.fields.signs
+        outcome = tuple([part(fields) for part in self._parts])
+        shapes = self._shapes.get(outcome)
+        if shapes is None:
+            shapes = list(self._decided(fields)) if len(self._shapes) < MOST_OUTCOMES else self._detectors
+            if shapes is not self._detectors:
+                self._shapes[outcome] = shapes
+        for shape in shapes:
+            if isinstance(shape, MatchShape):
+                yield shape.rule_id, shape.captures.of(fields.text), shape.items
+            elif (captures := shape.check(fields)) is not None:
+                yield shape.rule_id, captures, shape.held_items(fields)
+
+    def _decided(self, fields: Fields) -> Iterator[MatchShape | Detector]:
+        """Yield the rules that match an event; those to try on each event of the same outcome as they are."""
+        example = replace(self._example, fields=fields)
+        for detector in self._detectors:
+            if any(map(_captures_equal, _open_tests(detector, example))):
+                yield detector
+            elif (captures := detector.check(fields)) is not None:
+                try:
+                    yield MatchShape(detector.rule_id, _located(detector, captures, example), detector.held_items(fields))
+                except Undecided:
+                    yield detector
+
+
+def _parts_of_outcome(detector: Detector, example: _Example) -> Iterator[Callable[[Fields], Hashable]]:
+    """Yield functions of an event that are equal for events for which a rule has the same result, at the same places."""
+    for test in _open_tests(detector, example):
+        places = [place for place in _captured(test, example) if place.name in detector.compared]
+        if is_digit_blind(test) and all(place.start >= 0 for place in places):
+            yield from (_slice(place.start, place.end) for place in places)
+        elif test.op in ("pattern", "re"):
+            yield _occurrence(test, [hole.group for hole in test.captures if hole.name in detector.compared])
+        else:
+            yield partial(_holds, _check(test))
+
+
+def _captures_equal(test: Test) -> bool:
+    """Return whether captures of a test have to be equal: then it does not take the first occurrence of its expression."""
+    return len({hole.name for hole in test.captures}) < len(test.captures)
+
+
+def _slice(start: int, end: int) -> Callable[[Fields], Hashable]:
+    return lambda fields: fields.text[start:end]
+
+
+def _holds(check: FieldCheck, fields: Fields) -> bool:
+    return check(fields) is not None
+
+
+def _occurrence(test: Test, compared: Sequence[int]) -> Callable[[Fields], Hashable]:
+    """Return a function that finds an expression: in which value, the places of its captures, and the texts of the groups
+    `compared`; None when it does not occur."""
+    field, groups = test.field, [hole.group for hole in test.captures]
+    literals = () if test.nocase else tuple(map(encoded, test.literals))
+    compiled = expression(test.regex, test.nocase)
+
+    def occurrence(fields: Fields) -> Hashable:
+        for number, value in enumerate(fields.values(field)):
+            if literals and not all(literal in value for literal in literals):
+                continue
+            hit = compiled.search(value)
+            if hit is not None:
+                return number, tuple([hit.span(group) for group in groups]), tuple([hit[group] for group in compared])
         return None
-    places = {place.name: place for place in reversed(list(_captured(test, example)))}
-    values = _placed(captures, places, example.fields.text)
-    return check if values is None else lambda fields: values.of(fields.text)
+
+    return occurrence
 
 
 def _located(detector: Detector, captures: Captures, example: _Example) -> ClassValues:
@@ -376,4 +415,4 @@ def _has_digits(value: Value) -> bool:
     return any(char.isdigit() for char in str(value))
 
 
-__all__ = ["ClassValues", "Decider", "EventClass", "MatchShape", "OpenRule", "Place", "Undecided"]
+__all__ = ["ClassFields", "ClassHit", "ClassValues", "Decider", "EventClass", "MatchShape", "OpenRules", "Place", "Undecided"]

@@ -1,12 +1,12 @@
 """Takes messages out of JSON documents, one a line: docker's rows, and the documents of programs and shippers.
 
 The keys are those of engine/parse/wrappers. The parser reads a document that Arrow cannot read, and one with more keys that
-matter than message, stamp, level, logger, thread and labels (a trace, a reason, a group).
+matter than message, stamp, level, logger, thread, labels and a trace (a reason that the trace has not, a group).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from math import isfinite
 from typing import Any
@@ -29,6 +29,7 @@ from engine.columns.lines import (
     index_of,
     mask_of,
     numbers_of,
+    texts_of,
     with_behind,
 )
 from engine.columns.stamps import FROM_MILLIS, offsets_of
@@ -36,18 +37,18 @@ from engine.model.records import Labels
 from engine.parse.wrappers import docker_json
 from engine.parse.wrappers import structured_json as structured
 
-PART = 4096  # documents that are read together
+PART = 1024  # documents that are read together; one that Arrow does not read leaves as many to the parser
 MOST_KEYS = 256  # of a schema
 MOST_SCHEMAS = 8
 
 _WHOLE = r'^\{".*\}$'
 _NULL = r":\s?null"
+_ENDS_BLANK = r"[\s\x{85}\x{a0}\x{1680}\x{2000}-\x{3000}]\z"
 _CONTROL = r"[\x00-\x08\x0b-\x1f\x7f\x{80}-\x{9f}]"
 _DOCKER, _WITH_DOCKER = frozenset(docker_json._KEYS), frozenset(docker_json._KEYS | docker_json._OTHER_KEYS)
 _OTHERS = frozenset(("MESSAGE", "__REALTIME_TIMESTAMP", *structured._INSIDE))
 _COUNTING = frozenset(
     (
-        *structured._EXPLAINING,
         *structured._GROUP,
         *structured._BROKER,
         *structured._CONNECT,
@@ -255,7 +256,7 @@ class _Made:
         keys = {name.partition(".")[0] for name in own}
         if _DOCKER <= keys <= _WITH_DOCKER and "log" in texts and "time" in texts:
             self._docker(rows, texts, stamps)
-        elif _COUNTING.isdisjoint(own) and not any(structured._is_cause(name) for name in texts):
+        elif _COUNTING.isdisjoint(own) and _is_explained(own.keys(), texts.keys()):
             self._structured(rows, own, texts, _times(rows, own, stamps, whole_numbers))
 
     def documents(self) -> Documents | None:
@@ -290,7 +291,12 @@ class _Made:
         for column in texts.values():
             sure &= numbers_of(pc.binary_length(column)) > 0
         message = texts[key]
-        sure &= ~matching(message, _CONTROL) & ~matching(message, r"[\s\x{85}\x{a0}\x{1680}\x{2000}-\x{3000}]\z")
+        sure &= ~matching(message, _CONTROL) & ~matching(message, _ENDS_BLANK)
+        trace = next((name for name in structured._TRACE if name in texts), None)
+        if trace is not None:
+            reason = next((texts[name] for name in structured._REASON if name in texts), None)
+            message, sure_traces = _with_traces(message, texts[trace], reason)
+            sure &= sure_traces
         field_columns = _fields(own, texts)
         fields = self._codes(field_columns, self._fields, len(rows))
         if "level" in field_columns and "logger" not in field_columns and not all(field_columns["level"]):
@@ -320,6 +326,26 @@ class _Made:
         if sure.any():
             at_us, fields, labels, partial = (column[sure] for column in others)
             self._parts.append((rows[sure], texts.filter(mask_of(sure)), at_us, fields, labels, partial))
+
+
+def _is_explained(keys: Set[str], texts: Set[str]) -> bool:
+    """Return whether documents with some keys, of which `texts` have texts, have no explanation of an error or one trace."""
+    explaining = structured._EXPLAINING & keys
+    if not explaining:
+        return not any(map(structured._is_cause, texts))
+    return explaining <= texts and sum(key in structured._TRACE for key in explaining) == 1
+
+
+def _with_traces(messages: pa.StringArray, traces: pa.StringArray, reasons: pa.StringArray | None) -> tuple[pa.Array, Flags]:
+    """Return messages with the trace of each below it, and which ones are as the parser makes them: of those others the message
+    has the trace in it, or the trace has not the reason."""
+    traces = pc.ascii_rtrim_whitespace(traces)
+    sure = ~matching(traces, _CONTROL) & ~matching(traces, _ENDS_BLANK) & ~matching(traces, r"\A(?:: |\z)")
+    columns = (messages.to_pylist(), traces.to_pylist(), [""] * len(traces) if reasons is None else reasons.to_pylist())
+    sure &= [
+        trace not in message and (reason in trace or reason in message) for message, trace, reason in zip(*columns, strict=True)
+    ]
+    return pc.binary_join_element_wise(messages, traces, *texts_of(["\n"])), sure
 
 
 def _fields(own: _Columns, texts: _Columns) -> Mapping[str, Sequence[str]]:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from engine.columns.classes import Codes
-from engine.columns.deciding import ClassValues, EventClass, Place
+from engine.columns.deciding import ClassFields, ClassHit, EventClass
 from engine.columns.events import Events
 from engine.columns.lines import MISDATED, UNDATED, Flags, Integers
 from engine.columns.stamps import to_datetime
 from engine.correlate.bindings import SIGHTINGS
-from engine.match.checks import Captures
-from engine.match.fields import Fields
 from engine.match.redact import Redactor, cut
-from engine.match.values import typed
 from engine.model.matches import Match, Value
 from engine.model.records import Labels, LogEvent
 from engine.parse.decoding import UNKNOWN_TIME, labels_of
@@ -74,14 +72,12 @@ def matches_of(
     own = own[np.argsort(codes[own], kind="stable")]
     if not len(own):
         return
+    placing = _Placing(events, own, redact)
     borders = np.flatnonzero(np.diff(codes[own], prepend=-1)).tolist()
     for begin, end in zip(borders, [*borders[1:], len(own)], strict=True):
         event_class = decided[int(codes[own[begin]])]
         if event_class is not None:
-            yield from _OfClass(events, own[begin:end], event_class, redact).matches(sightings)
-
-
-_ClassHit = tuple[str, Captures, tuple[str, ...]]  # rule id, captures, names of the requested items that hold
+            yield from _OfClass(placing, event_class, redact).matches(range(begin, end), sightings)
 
 
 class _Placed(NamedTuple):
@@ -97,39 +93,98 @@ class _Placed(NamedTuple):
     misdated: bool
 
 
+_AllLabels = tuple[Labels, Labels]  # of an event: raw, and without secrets
+
+
+class _Placing:
+    """The positions, times and labels of events with results, which are numbered in the order of `own`.
+
+    Attributes:
+        data: the texts of all rows of the block.
+        begins: where the text of each event begins in `data`.
+        sources: the source of each event.
+        at_us: the time of each event, or MISDATED or UNDATED.
+    """
+
+    def __init__(self, events: Events, own: Integers, redact: Redactor) -> None:
+        rows, lines, heads = events.rows, events.rows.lines, events.heads[own]
+        self._rows, self._redact, self.data = rows, redact, rows.data
+        line = rows.line[heads]
+        chunk_of = np.searchsorted(lines.firsts, lines.placed[line], side="right") - 1
+        self.begins: list[int] = rows.starts[heads].tolist()
+        self._line_ends: list[int] = (rows.starts[heads + 1] - 1).tolist()
+        self._chunks: list[int] = chunk_of.tolist()
+        self._within: list[int] = (lines.placed[line] - lines.firsts[chunk_of]).tolist()
+        self._counts: list[int] = (line - lines.numbers[chunk_of]).tolist()
+        self._label_codes: list[int] = rows.label_codes[heads].tolist()
+        self._source_codes: list[int] = rows.source[heads].tolist()
+        self.sources = [rows.sources[code] for code in self._source_codes]
+        self.at_us: list[int] = events.at_us[own].tolist()
+        self._by_header: list[bool] = events.by_header[own].tolist()
+        self._labels: dict[object, _AllLabels] = {}
+
+    def labels(self, event: int, header: Mapping[str, Value]) -> _AllLabels:
+        """Return the labels of an event; `header`: those that its header gives."""
+        key = self._source_codes[event], self._label_codes[event], tuple(header.items())
+        labels = self._labels.get(key)
+        if labels is None:
+            own = {name: str(value) for name, value in header.items()}
+            raw = labels_of(self._rows.labels[key[1]], own, self.sources[event])
+            labels = self._labels[key] = raw, self._redact.labels(raw)
+        return labels
+
+    def place(self, event: int, text: str, size: int, exact: bool) -> _Placed:
+        """Return the position and time of an event.
+
+        Args:
+            text: its text, of `size` bytes.
+            exact: whether the stamp of its header has fractions of seconds.
+        """
+        begin, line_end, at_us = self.begins[event], self._line_ends[event], self.at_us[event]
+        first_line = text if line_end - begin == size else self.data[begin:line_end].decode()
+        chunk = self._rows.lines.chunks[self._chunks[event]]
+        offset, ingested_at = chunk.place(self._within[event])
+        origin = chunk.origin(self._within[event])
+        number = chunk.number + self._counts[event] if chunk.number else 0
+        time = to_datetime(at_us) if at_us > UNDATED else None
+        if not self._by_header[event]:
+            exact = at_us % _SECOND_US != 0
+        identity = identity_of(self.sources[event], time, first_line, None if exact and time is not None else origin or offset)
+        at = time or bounds_of(self._rows.labels[self._label_codes[event]]).ingest_time(ingested_at) or UNKNOWN_TIME
+        return _Placed(identity, self.sources[event], offset, number, time, at, origin, at_us == MISDATED)
+
+
 class _OfClass:
     """The events of one class in a block."""
 
-    def __init__(self, events: Events, own: Integers, event_class: EventClass, redact: Redactor) -> None:
-        self._rows, self._class, self._redact = events.rows, event_class, redact
-        self._octets = np.frombuffer(events.rows.data, np.uint8)
-        self._heads, self._at_us, self._by_header = events.heads[own], events.at_us[own], events.by_header[own]
-        self._origins: dict[tuple[int, int], tuple[str, Labels, Labels, Labels]] = {}
+    def __init__(self, placing: _Placing, event_class: EventClass, redact: Redactor) -> None:
+        self._placing, self._class, self._redact = placing, event_class, redact
+        self._bad = event_class.level in LEVELS
 
-    def matches(self, sightings: Sightings) -> Iterator[EventMatches]:
-        """Yield the matches of each event. Events that only name their source are left out where they are redundant."""
-        event_class, bad = self._class, self._class.level in LEVELS
-        if not bad and not event_class.open and all(shape.rule_id.endswith(_NAMES) for shape in event_class.matches):
-            self._leave_out_redundant(sightings)
-        if not len(self._heads):
-            return
-        begins = self._rows.starts[self._heads]
-        captured = [self._values(shape.captures, begins) for shape in event_class.matches]
-        fields = self._values(event_class.fields, begins) if event_class.open or bad else ()
-        header = self._labels(begins)
-        texts = [self._rows.data[at : at + event_class.size].decode() for at in begins.tolist()]
-        for n, (placed, labels) in enumerate(self._events(header)):
-            text, raw_labels, clean_labels = texts[n], *labels
-            hits = [
-                (shape.rule_id, captures[n], shape.items) for shape, captures in zip(event_class.matches, captured, strict=True)
-            ]
-            event: LogEvent | None = None
-            if fields:
-                event = self._event(placed, text, fields[n], raw_labels)
-                hits += _open_hits(event_class, Fields(event))
-            yield event if bad else None, self._matches(hits, text, placed, clean_labels)
+    def matches(self, numbers: Sequence[int], sightings: Sightings) -> Iterator[EventMatches]:
+        """Yield the matches of some events, by number. Events that only name their source are left out where they are
+        redundant."""
+        event_class = self._class
+        if not self._bad and event_class.open is None and all(shape.rule_id.endswith(_NAMES) for shape in event_class.matches):
+            numbers = self._needed(numbers, sightings)
+        for number in numbers:
+            yield self._of_event(number)
 
-    def _event(self, placed: _Placed, text: str, fields: Mapping[str, Value], labels: Labels) -> LogEvent:
+    def _of_event(self, number: int) -> EventMatches:
+        event_class, placing = self._class, self._placing
+        begin = placing.begins[number]
+        octets = placing.data[begin : begin + event_class.size]
+        text = octets.decode()
+        hits: list[ClassHit] = [(shape.rule_id, shape.captures.of(octets), shape.items) for shape in event_class.matches]
+        placed = placing.place(number, text, event_class.size, event_class.exact)
+        labels, clean_labels = placing.labels(number, event_class.labels.of(octets))
+        event = partial(self._event, placed, text, octets, labels)
+        if event_class.open is not None:
+            hits += event_class.open.hits(ClassFields(octets, event))
+        return event() if self._bad else None, self._matches(hits, text, placed, clean_labels)
+
+    def _event(self, placed: _Placed, text: str, octets: bytes, labels: Labels) -> LogEvent:
+        fields = self._class.fields.of(octets)
         return LogEvent(
             event_id=placed.event_id,
             source_id=placed.source_id,
@@ -148,7 +203,7 @@ class _OfClass:
             origin=placed.origin,
         )
 
-    def _matches(self, hits: Sequence[_ClassHit], text: str, placed: _Placed, labels: Labels) -> list[Match]:
+    def _matches(self, hits: Sequence[ClassHit], text: str, placed: _Placed, labels: Labels) -> list[Match]:
         if not hits:
             return []
         redact, secret = self._redact, self._class.secret
@@ -171,11 +226,11 @@ class _OfClass:
             for rule_id, captures, items in hits
         ]
 
-    def _leave_out_redundant(self, sightings: Sightings) -> None:
-        """Leave out events that name their source as SIGHTINGS others did before."""
-        begins, shapes = self._rows.starts[self._heads], self._class.matches
-        columns = [self._column(begins, place) for shape in shapes for place in shape.captures.places]
+    def _needed(self, numbers: Sequence[int], sightings: Sightings) -> Sequence[int]:
+        """Return the events that name their source, without those that do it as SIGHTINGS others did before."""
+        placing, shapes = self._placing, self._class.matches
         rules = tuple(shape.rule_id for shape in shapes)
+        places = [place for shape in shapes for place in shape.captures.places]
         differing = {(n, place.name) for n, shape in enumerate(shapes) for place in shape.captures.places}
         same = tuple(
             (n, name, value)
@@ -183,76 +238,10 @@ class _OfClass:
             for name, value in shape.captures.same.items()
             if (n, name) not in differing
         )
-        sources, times = self._rows.source[self._heads].tolist(), self._at_us.tolist()
-        kinds = zip(sources, *columns, strict=True) if columns else ((source,) for source in sources)
-        names = self._rows.sources
-        needed = [
-            n
-            for n, (source, *values) in enumerate(kinds)
-            if not sightings.is_redundant((names[source], rules, same, *values), times[n])
-        ]
-        self._heads, self._at_us, self._by_header = self._heads[needed], self._at_us[needed], self._by_header[needed]
-
-    def _column(self, begins: Integers, place: Place) -> list[bytes]:
-        """Return the bytes at a place of each event's text."""
-        size = place.end - place.start
-        if size == 1:
-            return [bytes((octet,)) for octet in self._octets[begins + place.start].tolist()]
-        octets = self._octets[(begins + place.start)[:, None] + np.arange(size)]
-        column: list[bytes] = np.ascontiguousarray(octets).view(f"S{size}").ravel().tolist()
-        return column
-
-    def _values(self, values: ClassValues, begins: Integers) -> Sequence[Mapping[str, Value]]:
-        """Return the values of each event."""
-        if not values.places:
-            return [values.same] * len(begins)
-        columns = []
-        for place in values.places:
-            column = self._column(begins, place)
-            value_of = {text: typed(text.decode(), place.type) for text in set(column)}
-            columns.append([value_of[text] for text in column])
-        names = [place.name for place in values.places]
-        return [{**values.same, **dict(zip(names, row, strict=True))} for row in zip(*columns, strict=True)]
-
-    def _labels(self, begins: Integers) -> Sequence[Labels]:
-        """Return the labels that the header of each event gives."""
-        return [{name: str(value) for name, value in row.items()} for row in self._values(self._class.labels, begins)]
-
-    def _events(self, header: Sequence[Labels]) -> Iterator[tuple[_Placed, tuple[Labels, Labels]]]:
-        """Yield the position and time of each event, and its labels twice: raw, and without secrets.
-
-        Args:
-            header: the labels that the header of each event gives.
-        """
-        rows, lines, event_class = self._rows, self._rows.lines, self._class
-        line = rows.line[self._heads]
-        chunk_of = np.searchsorted(lines.firsts, lines.placed[line], side="right") - 1
-        within = (lines.placed[line] - lines.firsts[chunk_of]).tolist()
-        count = (line - lines.numbers[chunk_of]).tolist()
-        origins = zip(rows.source[self._heads].tolist(), rows.label_codes[self._heads].tolist(), strict=True)
-        times = zip(self._at_us.tolist(), self._by_header.tolist(), strict=True)
-        columns = zip(self._heads.tolist(), times, chunk_of.tolist(), within, count, origins, header, strict=True)
-        for head, (at_us, by_header), chunk_at, inside, lines_in, key, header_labels in columns:
-            if key not in self._origins or event_class.labels.places:
-                given = rows.labels[key[1]]
-                labels = labels_of(given, header_labels, rows.sources[key[0]])
-                self._origins[key] = rows.sources[key[0]], labels, self._redact.labels(labels), given
-            source_id, labels, clean, given = self._origins[key]
-            chunk = lines.chunks[chunk_at]
-            offset, ingested_at = chunk.place(inside)
-            number = chunk.number + lines_in if chunk.number else 0
-            time = to_datetime(at_us) if at_us > UNDATED else None
-            exact = event_class.exact if by_header else at_us % _SECOND_US != 0
-            first = rows.text(head)
-            origin = chunk.origin(inside)
-            identity = identity_of(source_id, time, first, None if exact and time is not None else origin or offset)
-            at = time or bounds_of(given).ingest_time(ingested_at) or UNKNOWN_TIME
-            yield _Placed(identity, source_id, offset, number, time, at, origin, at_us == MISDATED), (labels, clean)
-
-
-def _open_hits(event_class: EventClass, fields: Fields) -> Iterator[_ClassHit]:
-    """Yield the open rules of a class that match an event of it."""
-    for rule in event_class.open:
-        captures = rule.check(fields)
-        if captures is not None:
-            yield rule.rule_id, captures, rule.held_items(fields)
+        needed = []
+        for number in numbers:
+            begin = placing.begins[number]
+            values = tuple([placing.data[begin + place.start : begin + place.end] for place in places])
+            if not sightings.is_redundant((placing.sources[number], rules, same, values), placing.at_us[number]):
+                needed.append(number)
+        return needed

@@ -74,16 +74,25 @@ class Detector:
         return bool(test.signs) and signs.isdisjoint(test.signs) and self.searched.issuperset(test.signs)
 
     @cached_property
+    def compared(self) -> frozenset[str]:
+        """The names of the captures on whose values it depends whether an event matches."""
+        signature = self.signature
+        if signature is None:
+            return frozenset()
+        unless = frozenset() if signature.unless is None else names(signature.unless)
+        return unless | (names(signature.condition) - {item.name for item in signature.items})
+
+    @cached_property
     def digit_tests(self) -> Sequence[Test]:
         """The tests that may answer or capture otherwise when digits in an event differ, where that matters to its matches."""
-        signature = self.signature
         groups = [tests for item in self.items for tests in item]
-        compares = False
-        if signature is not None:
-            groups += () if signature.exceptions is None else signature.exceptions.any_of
-            item_names = {item.name for item in signature.items}
-            compares = signature.unless is not None or not names(signature.condition) <= item_names
-        return [test for tests in groups for test in tests if not is_digit_blind(test) or (compares and test.captures)]
+        if self.signature is not None and self.signature.exceptions is not None:
+            groups += self.signature.exceptions.any_of
+        return [test for tests in groups for test in tests if not is_digit_blind(test) or self.is_compared(test)]
+
+    def is_compared(self, test: Test) -> bool:
+        """Tell whether `test` captures one of the compared values."""
+        return any(hole.name in self.compared for hole in test.captures)
 
 
 def detectors_of(plan: Plan) -> list[Detector]:

@@ -72,6 +72,42 @@ def _as_the_parser(texts: Sequence[str], documents: Documents | None) -> None:
         assert at_us == wrapped_us(inner), texts[row]
 
 
+EXPLAINED = st.fixed_dictionaries(
+    {"message": st.sampled_from(("failed", "failed: a.B: no", "failed ")), "level": st.just("ERROR")},
+    optional={
+        "stack_trace": st.sampled_from(
+            ("a.B: no\n\tat a.C\n", "failed", ": a.B: no\n\tat a.C", "a.B: no\u00a0", "a.B: \x1bno", " ")
+        ),
+        "error.stack_trace": st.sampled_from(("a.B: no\n\tat a.C", "a.D: yes", "")),
+        "error.message": st.sampled_from(("no", "other")),
+        "error.type": st.just("a.B"),
+        "error": st.sampled_from(("no", 7)),
+        "exception": st.just({"stacktrace": "a.B: no\n\tat a.C"}),
+    },
+)
+
+
+@given(documents=st.lists(EXPLAINED, min_size=1, max_size=12))
+def test_explanations_are_read_as_the_parser_reads_them(documents: list[dict[str, Any]]) -> None:
+    texts = [json.dumps(document) for document in documents]
+    columns = _read(texts, DocumentColumns())
+    for row, text in [] if columns is None else zip(columns.rows.tolist(), columns.texts.to_pylist(), strict=True):
+        inner = unwrap(Record("a", 0, texts[row]))
+        assert inner is not None
+        assert text == inner.text, texts[row]
+
+
+def test_traces_are_not_left_to_the_parser() -> None:
+    """As Elastic's and Logstash's layouts write them."""
+    ecs = {"error.type": "a.B", "error.message": "no", "error.stack_trace": "a.B: no\n\tat a.C\n"}
+    logstash = {"stack_trace": "a.B: no\n\tat a.C\n"}
+    texts = [json.dumps({"message": "failed", "level": "ERROR", **error}) for error in (ecs, logstash)]
+    documents = _read(texts, DocumentColumns())
+    assert documents is not None
+    assert sorted(documents.rows.tolist()) == [0, 1]
+    assert documents.texts.to_pylist() == ["failed\na.B: no\n\tat a.C"] * 2
+
+
 USUAL = ("{n}.5", "0.{n}", "16649569{n}.908", "16649569{n}", "1664956976{n}9")
 
 
