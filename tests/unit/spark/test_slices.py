@@ -312,7 +312,7 @@ def test_sources_mixed_in_one_part_of_a_stream_are_one_slice_of_it() -> None:
     items = list(scan([*mixed, Chunk("t/a", 40, b"z\n", 0, INGESTED, stream="t-0", end=50)], shipped()))
     (edge,) = edges(iter(items))
     assert (edge.start, edge.end, {block.records[0].source_id for block in edge.tail.open}) == (0, 50, {"t/a", "t/b"})
-    assert [item for item in items if isinstance(item, Scanned)] == [Scanned("t-0", 5, 10)]
+    assert [item for item in items if isinstance(item, Scanned)] == [Scanned("t-0", 5, 10, events=3)]
 
 
 def test_streams_of_a_slice_may_interleave_and_each_has_its_edges() -> None:
