@@ -99,6 +99,7 @@ class LateInput(SourceError):
         super().__init__(
             f"{lines} lines of '{source_id}' came up to {late_s:.0f} s late; those later than {overlap_s:.0f} s are missed"
         )
+        self.source_id, self.lines = source_id, lines
 
 
 class StoreError(TocsinError):

@@ -77,9 +77,11 @@ class Monitoring:
             self._metrics.stored(report.incidents, report.letters, report.losses)
             for amount in report.amounts:
                 self._metrics.read(amount.source_id, amount.lines, amount.bytes)
+            self._metrics.counted(report.counts.events, report.counts.matches, report.counts.late)
         if self._job is not None:
             for amount in report.amounts:
                 self._job.read(amount.source_id, amount.lines, amount.bytes, amount.newest)
+            self._job.matched(report.counts.matches)
             self._job.stored({progress.source_id: progress.end - progress.read_to for progress in report.behind})
             if self._job_clock.is_due():
                 self._put(self._job.status())

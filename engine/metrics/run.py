@@ -33,6 +33,9 @@ class RunMetrics:
         PlatformCollector(registry=registry)
         self._lines = Counter("tocsin_lines", "Lines that were read.", ["stream"], registry=registry)
         self._bytes = Counter("tocsin_read_bytes", "Bytes that were read.", ["stream"], registry=registry)
+        self._events = Counter("tocsin_events", "Events that were read to their end.", registry=registry)
+        self._matches = Counter("tocsin_rule_matches", "Events that a rule matched.", ["rule"], registry=registry)
+        self._late = Counter("tocsin_late_lines", "Lines that came almost too late to be read.", ["stream"], registry=registry)
         self._batches = Counter("tocsin_batches", "Batches whose findings are stored.", registry=registry)
         self._batch_s = Histogram(
             "tocsin_batch_seconds",
@@ -71,11 +74,23 @@ class RunMetrics:
 
     def read(self, stream: str, lines: int, size: int) -> None:
         """Count the lines and bytes that a batch read from a stream; streams beyond MOST_STREAMS together."""
+        label = self._label_of(stream)
+        self._lines.labels(label).inc(lines)
+        self._bytes.labels(label).inc(size)
+
+    def _label_of(self, stream: str) -> str:
         if stream not in self._streams and len(self._streams) >= MOST_STREAMS:
             stream = OTHER_STREAMS
         self._streams.add(stream)
-        self._lines.labels(stream).inc(lines)
-        self._bytes.labels(stream).inc(size)
+        return stream
+
+    def counted(self, events: int, matches: Mapping[str, int], late: Mapping[str, int]) -> None:
+        """Count the events of a batch, its matches by rule, and by stream the lines that came almost too late to be read."""
+        self._events.inc(events)
+        for rule, number in matches.items():
+            self._matches.labels(rule).inc(number)
+        for stream, lines in late.items():
+            self._late.labels(self._label_of(stream)).inc(lines)
 
     def stored(self, incidents: int, letters: Iterable[DeadLetter], losses: int) -> None:
         """Count a stored batch: incidents with a new revision, dead letters, and ranges of input that were lost."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 
@@ -13,6 +13,7 @@ from engine import __version__
 from engine.model.statuses import JobStatus, NotifierStatus, StreamStatus
 
 MOST_STREAMS = 200  # in a stored status: those that were read last
+MOST_RULES = 20  # in a stored status: those that matched most
 LAST_TRIGGERS = 100
 STORE_EVERY_S = 10.0
 NEW_STREAM = StreamStatus()
@@ -46,6 +47,7 @@ class JobRecord:
         self._batches = 0
         self._triggers_s: deque[float] = deque(maxlen=LAST_TRIGGERS)
         self._streams: dict[str, StreamStatus] = {}
+        self._matches = Counter[str]()
 
     def read(self, stream: str, lines: int, size: int, newest: datetime | None) -> None:
         """Take the lines and bytes that a batch read from a stream, and their newest event time."""
@@ -58,6 +60,10 @@ class JobRecord:
             read_at=self._now() if lines else status.read_at,
             newest=max(times, default=None),
         )
+
+    def matched(self, matches: Mapping[str, int]) -> None:
+        """Take the matches of a batch by rule."""
+        self._matches.update(matches)
 
     def stored(self, unread: Mapping[str, int]) -> None:
         """Take a stored batch, and what it left unread of the streams that it did not read to their end."""
@@ -83,6 +89,7 @@ class JobRecord:
             max(triggers_s, default=None),
             _newest_streams(self._streams.items()),
             len(self._streams),
+            dict(self._matches.most_common(MOST_RULES)),
         )
 
 

@@ -37,6 +37,7 @@ class JobStatus(Struct, frozen=True):
         slowest_s: the longest of the last triggers.
         streams: the streams that were read last, by name, at most MOST_STREAMS.
         stream_count: all streams that were read.
+        matches: the matches since `started_at` of the rules that have most, by rule, most first, at most MOST_RULES.
     """
 
     holder: str
@@ -48,6 +49,7 @@ class JobStatus(Struct, frozen=True):
     slowest_s: float | None = None
     streams: Mapping[str, StreamStatus] = field(default_factory=dict)
     stream_count: int = 0
+    matches: Mapping[str, int] = field(default_factory=dict)
 
 
 class NotifierStatus(Struct, frozen=True):

@@ -28,7 +28,7 @@ from engine.ports import Chunk, Offset, Source
 from engine.spark.checkpoints import SharedMark
 from engine.spark.combining import combine
 from engine.spark.pace import FILE, LinePace, line_bound, read_pace
-from engine.spark.rows import SCHEMA, BatchRow, InputLoss, InputNotice, RowTuple, row, sent
+from engine.spark.rows import SCHEMA, BatchCounts, BatchRow, InputLoss, InputNotice, RowTuple, row, sent
 from engine.spark.slices import scan, stages_of
 from engine.spark.sources import SourceSpec
 from engine.spark.spark_files import spark_file
@@ -246,6 +246,7 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
                 at, f"Hyperscan lost matches in '{name}' that RE2 finds: RE2 is used from now on; see {_LOG} and report it"
             )
         yield from (InputNotice(at, str(error)) for error in late)
+        yield from (BatchCounts(late={error.source_id: error.lines}) for error in late)
         yield from (InputLoss(loss.source_id, loss.lost_from, loss.lost_to, loss.why, at) for loss in losses)
 
     def _ask(

@@ -42,7 +42,7 @@ from engine.spark.fence import QUERY, Fence, fenced
 from engine.spark.overdue import BatchActivity, check_overdue
 from engine.spark.pace import PaceFile
 from engine.spark.plans import done, forget_plan, query_id
-from engine.spark.rows import SCHEMA, BatchRow, InputLoss, InputNotice, received
+from engine.spark.rows import SCHEMA, BatchCounts, BatchRow, InputLoss, InputNotice, counted, received
 from engine.spark.slices import Scanned
 from engine.spark.sources import SourceSpec
 from engine.spark.spark_settings import is_local
@@ -73,7 +73,7 @@ class BatchReport(Struct, frozen=True):
 
     The report of a batch that could not be read, or that is overdue, has messages only. `batch` is NO_BATCH when the report is
     not about a batch. `incidents` counts those with a new revision. `is_stored`: the batch is in the store. `behind`: the
-    streams that it did not read to their end.
+    streams that it did not read to their end. `counts`: its events, matches and late lines.
     """
 
     batch: int
@@ -85,6 +85,7 @@ class BatchReport(Struct, frozen=True):
     letters: Sequence[DeadLetter] = ()
     losses: int = 0
     behind: Sequence[Progress] = ()
+    counts: BatchCounts = BatchCounts()
 
 
 def _ignore(_: object) -> None:
@@ -437,7 +438,7 @@ class _BatchWriter:
         self._dead_letters.write(letters)
         lines, changed = sum(amount.lines for amount in amounts), len({incident.id for incident in revisions})
         behind = [item for item in items if isinstance(item, Progress)]
-        return BatchReport(batch, lines, changed, messages, True, amounts, letters, len(losses), behind)
+        return BatchReport(batch, lines, changed, messages, True, amounts, letters, len(losses), behind, counted(items))
 
     def _quarantine(self) -> Quarantine:
         return Quarantine(redactor_of(self._job.plan.redaction))

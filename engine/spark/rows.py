@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, get_args
 
-from msgspec import DecodeError, Struct
+from msgspec import DecodeError, Struct, field
 
 from engine.codec import dumps, loads
 from engine.columns.audit import AuditResult
@@ -47,6 +48,20 @@ class InputNotice(Struct, frozen=True):
     text: str
 
 
+class BatchCounts(Struct, frozen=True):
+    """What was counted in a batch, or in the part of it that one task saw.
+
+    Attributes:
+        events: the events that ended in it. A scope counts those that no slice held as a whole; the others are in Scanned.
+        matches: the matches of signatures by rule, less those that were retracted; rules without any are left out.
+        late: by source, the lines that came so late that later ones may be missed (see errors.LateInput).
+    """
+
+    events: int = 0
+    matches: Mapping[str, int] = field(default_factory=dict)
+    late: Mapping[str, int] = field(default_factory=dict)
+
+
 WorkerRow = (
     Match
     | MatchBatch
@@ -57,6 +72,7 @@ WorkerRow = (
     | Scanned
     | InputLoss
     | InputNotice
+    | BatchCounts
     | DeadLetter
     | Misdated
     | AuditResult
@@ -97,3 +113,15 @@ def received(kind: str, body: str) -> BatchRow:
 def _lost_row(kind: str, error: Exception, source_id: str) -> DeadLetter:
     description = f"{type(error).__name__}: {error}"[:ERROR_CHARS].encode("utf-8", "replace").decode()
     return DeadLetter("send", source_id.encode("utf-8", "replace").decode(), 0, 0, 0, 0, kind, description, "")
+
+
+def counted(items: Iterable[BatchRow]) -> BatchCounts:
+    """Return what was counted in a batch from the parts that its rows hold."""
+    events, matches, late = 0, Counter[str](), Counter[str]()
+    for item in items:
+        if isinstance(item, Scanned | BatchCounts):
+            events += item.events
+        if isinstance(item, BatchCounts):
+            matches.update(item.matches)
+            late.update(item.late)
+    return BatchCounts(events, dict(matches), dict(late))

@@ -6,6 +6,7 @@ progress and ticks, which refer to everything read before them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from operator import attrgetter
 from typing import TypeVar
@@ -16,17 +17,17 @@ from engine.codec import dumps, loads
 from engine.columns.audit import AuditResult
 from engine.correlate import Correlator
 from engine.model.incidents import Evidence, Finding, Verdict
-from engine.model.matches import ActivitySpan, Match
+from engine.model.matches import COMPONENT_LINE, ActivitySpan, Match
 from engine.model.quarantine import DeadLetter, Misdated
 from engine.model.records import Progress, Tick
 from engine.quarantine import Quarantine, summed
 from engine.spark.combining import MatchBatch, expand
 from engine.spark.own import evaluate_own, event_of_notice, notice_of
-from engine.spark.rows import BatchRow, InputLoss, InputNotice
+from engine.spark.rows import BatchCounts, BatchRow, InputLoss, InputNotice
 from engine.spark.slices import Scanned, SliceFragments, WorkerStages
 from engine.spark.streams import Emission, Retraction, Streams, StreamState
 
-PassThrough = Scanned | InputLoss | InputNotice | DeadLetter | Misdated | AuditResult | Progress  # for the driver
+PassThrough = Scanned | InputLoss | InputNotice | BatchCounts | DeadLetter | Misdated | AuditResult | Progress  # for the driver
 _STREAM = "stream:"  # rules have no colon in their ids, so streams and rules share one mapping
 _STREAMS = "streams"
 
@@ -48,12 +49,13 @@ class ScopeState:
         self._quarantine = Quarantine(stages.matcher.redact)
         states = {name: loads(state[_STREAM + name], StreamState) for name in self._stored}
         self._streams = Streams(stages, states, self._quarantine)
+        self._matches = Counter[str]()
         self._correlator = Correlator(stages.plan, scope, state, stages.state_cache, self._quarantine, ticking=not bounded)
 
     def take(self, items: Iterable[BatchRow]) -> list[Finding | PassThrough]:
         """Process all items of a batch and bring the state up to date.
 
-        Return the findings with the items for the driver: those that came in and the new dead letters.
+        Return the findings with the items for the driver: those that came in, the new dead letters, and what was counted.
         """
         batch = list(items)
         matches = [
@@ -80,7 +82,13 @@ class ScopeState:
             if isinstance(item, PassThrough) and not (isinstance(item, Progress) and item.read_to >= item.end)
         ]
         own_findings = self._own_findings([*batch, *dead_letters])
-        return [*passed_through, *dead_letters, *findings, *own_findings, *self._quarantine.taken()]
+        return [*passed_through, *dead_letters, *findings, *own_findings, *self._quarantine.taken(), *self._counts()]
+
+    def _counts(self) -> Iterator[BatchCounts]:
+        """Yield what was counted in the batch, if anything."""
+        matches = {rule: number for rule, number in sorted(self._matches.items()) if number > 0}
+        if matches or self._streams.finished:
+            yield BatchCounts(self._streams.finished, matches)
 
     def _own_findings(self, batch: Sequence[BatchRow]) -> list[Verdict | Evidence]:
         """Return the findings of the rules about tocsin in the losses, notices and dead letters of a batch."""
@@ -101,9 +109,16 @@ class ScopeState:
         for emission in emissions:
             if isinstance(emission, Retraction):
                 for match in emission.matches:
+                    self._count(match, -1)
                     self._correlator.retract(match)
             else:
+                if isinstance(emission, Match):
+                    self._count(emission, 1)
                 self._correlator.observe(emission)
+
+    def _count(self, match: Match, number: int) -> None:
+        if not match.rule_id.startswith(COMPONENT_LINE):
+            self._matches[match.rule_id] += number
 
     def _store(self) -> None:
         states, changed = self._streams.states, self._streams.changed

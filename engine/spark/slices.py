@@ -69,12 +69,16 @@ class SliceFragments(Struct, frozen=True):
 
 
 class Scanned(Struct, frozen=True):
-    """The amount of input in one stream's part of a slice, and its newest event time; None when no event had one."""
+    """The amount of input in one stream's part of a slice, and its newest event time; None when no event had one.
+
+    `events` are those that lie wholly within the slice; the others are in BatchCounts.
+    """
 
     source_id: str
     lines: int
     bytes: int
     newest: datetime | None = None
+    events: int = 0
 
 
 class CompiledRules(Struct, frozen=True):
@@ -229,7 +233,8 @@ class _Stream:
         fragments = self._fragments()
         yield fragments
         newest = self._newest or self._newest_of(fragments.tail.open)
-        yield Scanned(self._parent_id, self._line_stages.counts.lines, self._bytes, newest)
+        counts = self._line_stages.counts
+        yield Scanned(self._parent_id, counts.lines, self._bytes, newest, counts.events)
 
     def _newest_of(self, blocks: Iterable[Block]) -> datetime | None:
         """Return the newest time of open blocks, for a slice that ended no event, as those of a log with few lines."""

@@ -56,7 +56,7 @@ Emission = Match | ActivitySpan | Retraction
 
 class Streams:
     """The streams of one scope. Every method that yields emissions updates `states` and adds the names of the streams to
-    `changed`.
+    `changed`. `finished` counts the blocks that were joined and have ended: each once, although it may be matched before.
 
     Records and blocks that a stage fails on go into `quarantine`; without one the error is raised.
     """
@@ -65,6 +65,7 @@ class Streams:
         self._stages, self._quarantine = stages, quarantine
         self.states = dict(states)
         self.changed: set[str] = set()
+        self.finished = 0
 
     def join(self, fragments: Iterable[SliceFragments]) -> Iterator[Emission]:
         """Join the fragments of slices, given in any order, with the streams."""
@@ -93,7 +94,8 @@ class Streams:
     def close(self, parent_id: str) -> Iterator[Emission]:
         """Match the open blocks and forget the stream: it has ended, or its next slice does not follow."""
         yield from self.settle(parent_id)
-        if self.states.pop(parent_id, None) is not None:
+        if (state := self.states.pop(parent_id, None)) is not None:
+            self.finished += len(state.open.open)
             self.changed.add(parent_id)
 
     def tick(self) -> Iterator[Emission]:
@@ -123,6 +125,7 @@ class Streams:
         finished += [block for source, block in open_blocks.items() if source in fragments.moved_on]
         continuing = (block for source, block in open_blocks.items() if source not in fragments.moved_on)
         still_open = [clean for block in continuing if (clean := self._redacted(block)) is not None]
+        self.finished += len(finished)
         unmatched = [block for block in finished if not _is_matched_already(block, state)]
         changed = {source_of(block) for block in finished} | {
             source_of(block) for block in still_open if block not in state.open.open

@@ -17,14 +17,14 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from engine import __version__
 from engine.clock import SteadyClock
 from engine.dsl import builtin_rules, load_cached
-from engine.errors import SourceAway, SourceDenied, SourceError, TocsinError
+from engine.errors import LateInput, SourceAway, SourceDenied, SourceError, TocsinError
 from engine.model.records import Progress, Tick
 from engine.ports import Chunk, Offset
 from engine.spark import datasource
 from engine.spark.checkpoints import SharedMark
 from engine.spark.datasource import ReadSettings, SourceReader, source_options
 from engine.spark.job import plan_file
-from engine.spark.rows import InputNotice, item
+from engine.spark.rows import BatchCounts, InputNotice, item
 from engine.spark.sources import SourceSpec
 
 
@@ -283,6 +283,29 @@ def test_on_a_cluster_what_only_this_machine_can_read_is_read_while_a_batch_is_p
     log.unlink()  # as it is on an executor
     (amount,) = [item(kind, body) for part in planned for _, kind, body in there.read(part) if kind == "Scanned"]
     assert amount.lines == 1
+
+
+@dataclass
+class Belated(Counter):
+    """A source whose lines came almost too late."""
+
+    def partitions(self, start: Offset, end: Offset, parallelism: int = 1) -> Sequence[Mapping[str, Any]]:
+        return [{}]
+
+    def chunks(self, slice_: Mapping[str, Any]) -> Iterator[Chunk]:
+        yield Chunk("logs-*", 0, b"[2026-11-27 01:00:00,000] INFO one (a.B)\n")
+        raise LateInput("logs-*", 1, 812, 900)
+
+
+def test_lines_that_came_late_are_told_and_counted(clock: list[int], tmp_path: Path) -> None:
+    SOURCES["one"] = Belated(1)
+    spec = SourceSpec("one", f"{__name__}:open_counter", {"name": "one"}, "prod")
+    plan = str(plan_file(load_cached([builtin_rules()]), tmp_path))
+    asked = SourceReader(source_options([spec], ReadSettings(plan)))
+    found = rows(asked, asked.initialOffset(), latest(asked, asked.initialOffset()))
+    assert [each for each in found if isinstance(each, BatchCounts)] == [BatchCounts(late={"logs-*": 1})]
+    (notice,) = (each for each in found if isinstance(each, InputNotice))
+    assert notice.text.startswith("1 lines of 'logs-*' came up to 812 s late")
 
 
 def test_an_executor_with_another_version_is_refused_with_both(clock: list[int]) -> None:

@@ -155,6 +155,11 @@ def test_a_live_run_follows_growing_files_and_ends_gracefully_when_asked(tmp_pat
     families = text_string_to_metric_families(metrics["metrics"].text)
     values = {(sample.name, *sample.labels.values()): sample.value for family in families for sample in family.samples}
     assert values["tocsin_lines_total", str(logs / "broker-0.log")] >= len(whole) - 1  # the last one may go on
+    read = sum(value for (name, *_), value in values.items() if name == "tocsin_lines_total")
+    assert 1 <= values["tocsin_events_total",] <= read
+    matched = {labels[0]: value for (name, *labels), value in values.items() if name == "tocsin_rule_matches_total"}
+    assert matched.keys() & {incident.rule for incident in kept(store)}
+    assert all(1 <= value <= read for value in matched.values())
     assert values["tocsin_outbox_entries", "terminal", "delivered"] >= 1
     assert values["tocsin_batch_seconds_count",] >= 1
     assert "audit: 1 block also read by the reference: no difference" in err

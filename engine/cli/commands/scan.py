@@ -48,9 +48,9 @@ class ScanFormat(str, Enum):
 HELP = """\
 Read log files with the rules and tell what broke, since when, why, what proves it, and what to do.
 
-Takes plain and compressed files (gz, zst, xz, bz2), tar and zip archives, directories (searched for logs; Markdown, YAML and
-hidden files are left out), and - for standard input. UTF-16 and cp949 are recognised, and so are the output of grep -rH,
-Markdown with fences, and answers of Elasticsearch's _search and of Loki's API.
+Takes plain and compressed files (gz, zst, xz, bz2), tar and zip archives, directories (searched for logs; YAML and hidden
+files are left out; Markdown with fences is read only where there is no log), and - for standard input. UTF-16 and cp949 are
+recognised, and so are the output of grep -rH, Markdown with fences, and answers of Elasticsearch's _search and of Loki's API.
 Logs of brokers, Connect, clients, `docker logs` and exports may be mixed: everything is placed at its own time.
 --rules may be given more than once; the word `builtin` stands for the built-in rules.
 

@@ -316,6 +316,10 @@ def _rules(path: str, store: StoreFacts, times: RuleTimes | None) -> Iterator[Vi
     most = sorted(store.rules, key=lambda stats: (-stats.incidents, stats.rule))[:SHOWN]
     often = ", ".join(f"{stats.rule} ({stats.incidents:,})" for stats in most)
     sentence = f"most incidents within a day: {often}" if often else "no incident within a day"
+    if store.job is not None and store.job.matches:
+        matches = list(store.job.matches.items())[:SHOWN]
+        fired = ", ".join(f"{rule} ({number:,})" for rule, number in matches)
+        sentence += f"; most matches since the start of the job: {fired}"
     if store.rule_errors:
         by_number = sorted(store.rule_errors.items(), key=lambda item: -item[1])
         errors = ", ".join(f"{rule} ({number:,})" for rule, number in by_number)

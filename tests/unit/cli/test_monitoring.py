@@ -14,6 +14,7 @@ from engine.config import load
 from engine.deliver import DeliveryNotice
 from engine.model.notifications import Delivery, DeliveryState, Reason, Receipt
 from engine.spark.job import BatchReport
+from engine.spark.rows import BatchCounts
 from engine.spark.slices import Scanned
 from engine.store import Store
 from engine.store.store import BatchId
@@ -32,7 +33,8 @@ def opened(folder: Path, text: str) -> tuple[Monitoring, Store]:
 def test_a_run_serves_what_it_counted(tmp_path: Path) -> None:
     monitoring, store = opened(tmp_path, CONFIG + "metrics: {listen: '127.0.0.1:0'}\n")
     sentences: list[str] = []
-    report = BatchReport(3, 7, 1, is_stored=True, amounts=[Scanned("a.log", 7, 700)])
+    counts = BatchCounts(5, {"broker-started": 2}, {"logs-*": 3})
+    report = BatchReport(3, 7, 1, is_stored=True, amounts=[Scanned("a.log", 7, 700)], counts=counts)
     with monitoring.running(sentences.append):
         monitoring.batch_reported(report)
         monitoring.triggered(0.2)
@@ -42,6 +44,12 @@ def test_a_run_serves_what_it_counted(tmp_path: Path) -> None:
         with urlopen(f"{address}readyz") as answer:
             assert answer.read() == b"ok\n"
     assert 'tocsin_lines_total{stream="a.log"} 7.0' in text
+    assert "tocsin_events_total 5.0" in text
+    assert 'tocsin_rule_matches_total{rule="broker-started"} 2.0' in text
+    assert 'tocsin_late_lines_total{stream="logs-*"} 3.0' in text
+    job = store.statuses().job()
+    assert job is not None
+    assert job.matches == {"broker-started": 2}
     assert "tocsin_batches_total 1.0" in text
     assert "tocsin_store_up 1.0" in text
     store.close()

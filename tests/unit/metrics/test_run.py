@@ -35,6 +35,17 @@ def test_a_batch_is_counted_by_stream() -> None:
     assert values["tocsin_batch_seconds_count", ()] == 1
 
 
+def test_matches_are_counted_by_rule_and_late_lines_by_stream() -> None:
+    metrics = RunMetrics(lambda: NOON)
+    metrics.counted(10, {"broker-started": 2, "broker-log-dir-failed": 1}, {"logs-*": 3})
+    metrics.counted(4, {"broker-started": 1}, {})
+    values = samples(metrics)
+    assert values["tocsin_events_total", ()] == 14
+    assert values["tocsin_rule_matches_total", (("rule", "broker-started"),)] == 3
+    assert values["tocsin_rule_matches_total", (("rule", "broker-log-dir-failed"),)] == 1
+    assert values["tocsin_late_lines_total", (("stream", "logs-*"),)] == 3
+
+
 def test_new_streams_beyond_the_most_count_together() -> None:
     metrics = RunMetrics(lambda: NOON)
     for number in range(MOST_STREAMS + 10):

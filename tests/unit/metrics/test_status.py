@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from engine.metrics.status import MOST_STREAMS, STORE_EVERY_S, JobRecord, NotifierRecord, StatusClock
+from engine.metrics.status import MOST_RULES, MOST_STREAMS, STORE_EVERY_S, JobRecord, NotifierRecord, StatusClock
 from engine.model.statuses import StreamStatus
 
 NOON = datetime(2026, 11, 27, 12, tzinfo=UTC)
@@ -37,6 +37,15 @@ def test_of_many_streams_those_with_something_unread_and_the_last_ones_are_store
     assert (len(status.streams), status.stream_count) == (MOST_STREAMS, MOST_STREAMS + 50)
     assert {"0.log", f"{MOST_STREAMS + 49}.log"} <= status.streams.keys()
     assert "1.log" not in status.streams
+
+
+def test_the_rules_that_matched_most_are_stored_most_first() -> None:
+    record = JobRecord("process 1 on a", lambda: NOON)
+    record.matched({f"rule-{number}": number for number in range(1, MOST_RULES + 5)})
+    record.matched({"rule-1": 100})
+    matches = record.status().matches
+    assert [*matches.items()][:2] == [("rule-1", 101), (f"rule-{MOST_RULES + 4}", MOST_RULES + 4)]
+    assert len(matches) == MOST_RULES
 
 
 def test_a_status_is_due_at_once_and_then_now_and_then() -> None:

@@ -16,7 +16,7 @@ from engine.model.incidents import Evidence, NotEvaluated, Roster, Verdict
 from engine.model.records import Tick
 from engine.ports import Chunk
 from engine.spark.combining import combine
-from engine.spark.rows import BatchRow, InputLoss, item, row
+from engine.spark.rows import BatchCounts, BatchRow, InputLoss, counted, item, row
 from engine.spark.scope import ScopeState
 from engine.spark.slices import WorkerStages, scan, stages
 from engine.spark.stalls import Stall, notices
@@ -114,6 +114,25 @@ def test_an_open_end_speaks_at_the_second_tick_when_the_input_has_no_end() -> No
     assert counts([Tick(at(1))]) == []
     assert counts([Tick(at(2))]) == [1]
     assert counts([Tick(at(3))]) == []
+
+
+def test_a_match_is_counted_once_by_its_rule_although_its_event_goes_on() -> None:
+    state: dict[str, str] = {}
+    first, rest = REFUSED, b"Caused by: java.lang.IllegalStateException: no\n" + REFUSED
+
+    def counts(*batch: BatchRow) -> BatchCounts:
+        return counted(ScopeState(compiled(), "x", state, bounded=False).take(batch))
+
+    read = [*scan([Chunk("b.log", 0, first, 1, None, {"cluster": "x"})], compiled())]
+    assert counts(*read) == BatchCounts()
+    assert counts(Tick(at(1))) == BatchCounts()
+    assert counts(Tick(at(2))) == BatchCounts(0, {"broker-not-enough-replicas": 1})
+    read = [*scan([Chunk("b.log", len(first), rest, 3, None, {"cluster": "x"})], compiled())]
+    assert counts(*read) == BatchCounts(1)
+    assert counts(Tick(at(3))) == BatchCounts()
+    assert counts(Tick(at(4)), BatchCounts(late={"logs-*": 3})) == BatchCounts(
+        0, {"broker-not-enough-replicas": 1}, {"logs-*": 3}
+    )
 
 
 def test_what_is_lost_is_passed_on() -> None:

@@ -158,6 +158,20 @@ def test_slices_of_many_batches_join_even_if_open_ends_were_matched_too_early(
     assert_same(data, joined([[chunk] for chunk in cut(data, where)], settle))
 
 
+@settings(max_examples=60, deadline=None)
+@given(texts, places, st.booleans())
+def test_each_event_is_counted_once_wherever_slices_begin(data: bytes, where: list[int], settle: bool) -> None:
+    blocks = assemble(unwrap(Chunk("x.log", 0, data, 1, INGESTED).lines(), shipped().formats), shipped().formats)
+    streams, events = Streams(shipped(), {}), 0
+    for chunk in cut(data, where):
+        items = list(scan([chunk], shipped()))
+        events += sum(item.events for item in items if isinstance(item, Scanned))
+        list(streams.join(item for item in items if isinstance(item, SliceFragments)))
+        list(streams.settle("x.log") if settle else ())
+    list(streams.close("x.log"))
+    assert events + streams.finished == sum(isinstance(block, Block) for block in blocks)
+
+
 @pytest.mark.parametrize("path", find([str(SAMPLES)]).files, ids=lambda path: str(Path(path).relative_to(SAMPLES)))
 def test_every_sample_says_the_same_in_slices_of_seven_lines(path: str) -> None:
     data = b"".join(line.value + b"\n" for line in read_path(path) if isinstance(line, RawLine))
@@ -244,7 +258,7 @@ def test_an_open_end_is_matched_at_the_second_tick_and_once() -> None:
 
 def test_a_slice_counts_what_it_read() -> None:
     (chunk,) = cut(b"a\nb\n", [])
-    assert [item for item in scan([chunk], shipped()) if isinstance(item, Scanned)] == [Scanned("x.log", 2, 4)]
+    assert [item for item in scan([chunk], shipped()) if isinstance(item, Scanned)] == [Scanned("x.log", 2, 4, events=1)]
 
 
 def test_a_slice_knows_its_newest_event_time() -> None:
@@ -298,7 +312,7 @@ def test_sources_mixed_in_one_part_of_a_stream_are_one_slice_of_it() -> None:
     items = list(scan([*mixed, Chunk("t/a", 40, b"z\n", 0, INGESTED, stream="t-0", end=50)], shipped()))
     (edge,) = edges(iter(items))
     assert (edge.start, edge.end, {block.records[0].source_id for block in edge.tail.open}) == (0, 50, {"t/a", "t/b"})
-    assert [item for item in items if isinstance(item, Scanned)] == [Scanned("t-0", 5, 10)]
+    assert [item for item in items if isinstance(item, Scanned)] == [Scanned("t-0", 5, 10, events=3)]
 
 
 def test_streams_of_a_slice_may_interleave_and_each_has_its_edges() -> None:

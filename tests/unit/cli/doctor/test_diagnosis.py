@@ -77,6 +77,14 @@ def test_a_run_that_is_well_says_so_of_each_part() -> None:
     assert text.endswith("tocsin.yml: all is well")
 
 
+def test_the_rules_that_matched_most_are_named() -> None:
+    assert STORE.job is not None
+    facts = of_store(job=replace(STORE.job, matches={"hello": 1234, "world": 5, "a": 4, "b": 3}))
+    text = "\n".join(diagnose("tocsin.yml", facts).lines())
+    assert "hello (3); most matches since the start of the job: hello (1,234), world (5), a (4)" in text
+    assert "b (3)" not in text
+
+
 @pytest.mark.parametrize(
     ("facts", "sentence", "code"),
     [
