@@ -192,11 +192,13 @@ class IndicesReader:
     def read(self, evidence: Evidence) -> Neighbours:
         """Return the neighbours of the line. Raises SourceError, with a sentence, when they cannot be read any more."""
         index, id = origin_path(evidence.origin, "elasticsearch")
-        *others, last = self._fitting(evidence)
-        for source, indices in others:  # clusters may have indices of the same names
-            with suppress(SourceMissing):
+        errors = list[SourceError]()
+        for source, indices in self._fitting(evidence):  # clusters may have indices of the same names
+            try:
                 return self._around(evidence, indices, lines_around(source, indices, index, id))
-        return self._around(evidence, last[1], lines_around(*last, index, id))
+            except SourceError as error:
+                errors.append(error)
+        raise next((error for error in errors if not isinstance(error, SourceMissing)), errors[-1])
 
     def _around(self, evidence: Evidence, indices: str, chunks: Iterator[Chunk]) -> Neighbours:
         lines = list(lines_of(chunks, parent_id(evidence.source_id)))

@@ -324,6 +324,9 @@ def test_a_cluster_that_does_not_answer_and_a_missing_password_say_so(
         raise SourceAway("es0", "Elasticsearch at es0:9200 does not answer in time")
 
     monkeypatch.setattr(clusters["http://es0:9200"], "page", away)
+    assert reader.neighbours(evidence) is not None, "the other one has it"
+    clusters["http://es1:9200"].documents.clear()
+    reader = _index_reader(tmp_path)
     with pytest.raises(SourceAway, match="does not answer in time"):
         reader.neighbours(evidence)
     monkeypatch.undo()
