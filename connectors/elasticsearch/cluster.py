@@ -156,16 +156,17 @@ class SearchCluster:
         only = {"preference": f"_shards:{shard}", "allow_partial_search_results": False}
         return self._whole(lambda client: client.search(index=index, **body, **only))
 
-    def page(self, body: Mapping[str, Any], index: str | None = None) -> SearchPage:
-        """Return a page of all shards of `index`, or, without one, of the point in time in `body`. Raises SourceAway when the
-        answer is partial, PitLost when the point in time does not exist any more."""
+    def page(self, body: Mapping[str, Any], index: str | None = None, answer_s: float | None = None) -> SearchPage:
+        """Return a page of all shards of `index`, or, without one, of the point in time in `body`, within `answer_s` (None: the
+        time of every request). Raises SourceAway when the answer is partial or late, PitLost when the point in time does not
+        exist any more."""
         if index is None:
             return self._whole(lambda client: client.search(**body))
         whole = {"ignore_unavailable": True, "allow_partial_search_results": False}
-        return self._whole(lambda client: client.search(index=index, **body, **whole))
+        return self._whole(lambda client: client.search(index=index, **body, **whole), answer_s)
 
-    def _whole(self, request: Callable[[Any], Any]) -> SearchPage:
-        page = self._answer(SearchPage, request)
+    def _whole(self, request: Callable[[Any], Any], answer_s: float | None = None) -> SearchPage:
+        page = self._answer(SearchPage, request, answer_s)
         if page.is_partial:
             raise SourceAway(self.place, f"Elasticsearch at {self.place} has answered in part only: {page.why}")
         return page
@@ -208,11 +209,12 @@ class SearchCluster:
         except (ApiError, TransportError):
             return
 
-    def _answer(self, kind: type[T], request: Callable[[Any], Any]) -> T:
-        """Return the decoded answer to `request`, which gets the client."""
+    def _answer(self, kind: type[T], request: Callable[[Any], Any], answer_s: float | None = None) -> T:
+        """Return the decoded answer to `request`, which gets the client; it waits for `answer_s` (None: ANSWER_S)."""
         if self._outage is not None and time.monotonic() < self._outage.rests_until:
             raise self._outage.why.with_traceback(None)
-        client = self._client.options(request_timeout=AWAY_ANSWER_S) if self._outage else self._client
+        patience_s = AWAY_ANSWER_S if self._outage else answer_s
+        client = self._client if patience_s is None else self._client.options(request_timeout=patience_s)
         try:
             answer = request(client).body
         except (ApiError, TransportError) as error:

@@ -79,6 +79,12 @@ class DocumentReader:
             if data and (line := self._line(hit, data)) is not None:
                 yield line
 
+    def alike(self, hit: DocumentHit) -> Sequence[Mapping[str, Any]]:
+        """Return filters that select the documents with the host and the file of a hit, and maybe others."""
+        document = _document(bytes(hit.source))
+        texts = [(name, named(document, (name,))) for names in (HOST, FILE) for name in _first(document, names)]
+        return [{"match_phrase": {name: text}} for name, text in texts if text]
+
     def _line(self, hit: DocumentHit, data: bytes) -> IndexedLine | None:
         index = hit.index if self._by_index else ""
         try:
@@ -108,6 +114,11 @@ class DocumentReader:
             labels = {"host": host, **labels}
         name = source_name(self._carrier, host, file, self._carrier)
         return _line_source(name, tuple(labels.items()))
+
+
+def _first(document: Mapping[str, Any], names: Iterable[str]) -> Sequence[str]:
+    """Return the first of `names` under which a document has a text; none when it has none."""
+    return [name for name in names if isinstance(value_at(document, name), str)][:1]
 
 
 @lru_cache(CACHED_SOURCES)

@@ -21,11 +21,13 @@ from msgspec.structs import replace
 
 from connectors.elasticsearch.by_sequence import SequenceReading
 from connectors.elasticsearch.by_time import TimeReading
+from connectors.elasticsearch.chunks import Chunking
 from connectors.elasticsearch.cluster import SearchCluster
 from connectors.elasticsearch.documents import OWN_DATASETS, DocumentReader
 from connectors.elasticsearch.facts import ClusterFacts, Strategy, StrategyChoice, choose, continued
 from connectors.elasticsearch.probing import probe
 from connectors.elasticsearch.repeats import Repeats
+from connectors.elasticsearch.timed import TimeReader
 from engine.errors import SourceAway, SourceDenied, SourceError, SourceMissing
 from engine.model.records import Labels, Progress
 from engine.ports import Chunk, Offset
@@ -113,6 +115,15 @@ class ElasticsearchSource:
         memory = self._memory(slice_[BY])
         with self._awaited():
             yield from self._reading(slice_[BY]).chunks(slice_, memory.reader, memory.repeats)
+
+    def around(self, index: str, id: str) -> Iterator[Chunk]:
+        """Yield the lines of a document and of those around its time, with its host and file; none when there is no such
+        document any more."""
+        by_time = TimeReader(self._cluster, self.indices, Strategy.TIMESTAMP, self.query)
+        document, reader = by_time.document(index, id), DocumentReader(self._stream, self.labels)
+        if document is not None:
+            hits = by_time.near(document, reader.alike(document))
+            yield from Chunking(self._stream, 0).chunks(list(reader.lines(hits)))
 
     def progress(self, end: Offset) -> Sequence[Progress]:
         """Return the progress at `end`, of the input that existed when it was planned."""

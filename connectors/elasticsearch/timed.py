@@ -28,6 +28,10 @@ SHORTEST_MS = 1
 PLACES_MS = 1000  # positions in a millisecond
 NANOS_IN_MS = 1_000_000
 MISSING = (1 << 63) - 1  # the sort value of a document without a time
+MOST_NEAR = 200  # documents on each side of one
+NEAR_MS = 24 * 3600 * 1000
+NEAR_ANSWER_S = 5.0  # a reader waits for it
+MOST_NAMESAKES = 10  # documents of one id, each in another index
 
 
 class TimeOffset(Struct, frozen=True):
@@ -111,6 +115,27 @@ class TimeReader:
         """Return the number of documents of these times."""
         return self._cluster.count(self._pattern, self._selected([self._of(within)])["query"])
 
+    def document(self, index: str, id: str) -> DocumentHit | None:
+        """Return the document with this id that was in `index`, whose name may be another by now; None when there is none."""
+        hits = self._near("asc", MOST_NAMESAKES, [{"ids": {"values": [id]}}])
+        return next((hit for hit in hits if hit.index == index), hits[0] if hits else None)
+
+    def near(self, document: DocumentHit, alike: Sequence[Mapping[str, Any]]) -> list[DocumentHit]:
+        """Return a document and those around its time, oldest first: of those that `alike` selects, at most MOST_NEAR on each
+        side, within NEAR_MS. One that has no time is alone."""
+        by_place = {(document.index, document.id): document}
+        if document.sort[0] in (None, MISSING):
+            return [document]
+        at = document.sort[0] // NANOS_IN_MS
+        for order, within in (("desc", TimeRange(at - NEAR_MS, at + 1)), ("asc", TimeRange(at, at + NEAR_MS))):
+            by_place |= {(hit.index, hit.id): hit for hit in self._near(order, MOST_NEAR, [self._of(within), *alike])}
+        return sorted(by_place.values(), key=lambda hit: (hit.sort[0], hit.index, hit.seq_no))
+
+    def _near(self, order: str, most: int, filters: Sequence[Mapping[str, Any]]) -> list[DocumentHit]:
+        """Return the first documents in an order of time."""
+        body = {"size": most, "sort": [self._by_time(order)], "track_total_hits": False, "seq_no_primary_term": True}
+        return self._cluster.page({**body, **self._selected(filters)}, self._pattern, NEAR_ANSWER_S).hits
+
     def pages(self, within: TimeRange) -> Iterator[Sequence[DocumentHit]]:
         """Yield the documents of a range of times in pages, oldest first. When the point in time is lost, reading begins again,
         and some documents come twice.
@@ -154,8 +179,8 @@ class TimeReader:
         wanted = [*filters, *([self._query] if self._query is not None else [])]
         return {"query": {"bool": {"filter": wanted}} if wanted else {"match_all": {}}}
 
-    def _by_time(self) -> Mapping[str, Any]:
-        return {self._field: {"order": "asc", "numeric_type": "date_nanos", "unmapped_type": "date"}}  # OpenSearch: no `format`
+    def _by_time(self, order: str = "asc") -> Mapping[str, Any]:
+        return {self._field: {"order": order, "numeric_type": "date_nanos", "unmapped_type": "date"}}  # OpenSearch: no `format`
 
 
 def _tiebreak(server: ServerVersion) -> Sequence[Any]:

@@ -1,4 +1,4 @@
-"""Read what stands around a line of evidence again, from the files and topics that a job reads."""
+"""Read what stands around a line of evidence again, from the files, topics and indices that a job reads."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from functools import cached_property
 from msgspec.structs import replace
 
 from connectors.files import read_chunks
-from engine.cli.inputs import files_on_disk, open_topic
+from engine.cli.inputs import files_on_disk, lines_around, open_topic
 from engine.cli.rulebook import configured_rule_paths, open_rulebook
 from engine.config import Settings, SourceSettings
-from engine.errors import ReaderBusy, RulesError, SourceError, SourceMissing, UsageError
+from engine.errors import ReaderBusy, RulesError, SourceDenied, SourceError, SourceMissing, UsageError
 from engine.model.incidents import Evidence
+from engine.model.origins import origin_path
 from engine.model.proof import Neighbours
 from engine.model.records import RawLine, parent_id
 from engine.model.rules import Plan
@@ -55,24 +56,24 @@ class ConfiguredPlan:
 
 
 class InputReader:
-    """Reads the neighbours of evidence from the input of a configuration: its files and its topics."""
+    """Reads the neighbours of evidence from the input of a configuration: its files, topics and indices."""
 
     def __init__(self, settings: Settings) -> None:
         layouts = ConfiguredPlan(settings)
-        self._readers = (FilesReader(settings, layouts), TopicsReader(settings, layouts))
+        self._readers = (FilesReader(settings, layouts), TopicsReader(settings, layouts), IndicesReader(settings, layouts))
         self._lock = threading.Lock()  # one line is read at a time
         self._answers: OrderedDict[_LinePlace, tuple[float, Neighbours | None]] = OrderedDict()  # with when they were read
         self._answering = threading.Lock()
 
     def may_read(self, evidence: Evidence) -> bool:
-        """Return whether the file of the line is there, or its topic is configured."""
+        """Return whether the file of the line is there, or its topic or index is configured."""
         return any(reader.may_read(evidence) for reader in self._readers)
 
     def neighbours(self, evidence: Evidence) -> Neighbours | None:
         """Return the neighbours of the line; None when no file holds it where the evidence says.
 
         The last MOST_ANSWERS answers are kept, None for LISTED_S. Raises ReaderBusy when others read for longer than WAIT_S,
-        and SourceError when its topic does not have it.
+        and SourceError when its topic or index does not have it.
         """
         place = (evidence.source_id, evidence.number, evidence.event_id)
         if (answer := self._answer(place)) is not None:
@@ -83,6 +84,8 @@ class InputReader:
             if (answer := self._answer(place)) is not None:  # of a request for the same line
                 return answer[1]
             around = next((reader.read(evidence) for reader in self._readers if reader.may_read(evidence)), None)
+        except UsageError as error:  # a password that this process does not have
+            raise SourceDenied(str(error)) from None
         finally:
             self._lock.release()
         with self._answering:
@@ -172,6 +175,55 @@ class TopicsReader:
         """Return the source that reads the topic of a line, and that topic: of several that fit, the longest name."""
         fitting = [(source, topic) for source in self._sources for topic in source.topics if _is_of(evidence, topic)]
         return max(fitting, key=lambda pair: len(pair[1]), default=None)
+
+
+class IndicesReader:
+    """Reads the neighbours of evidence from indices: its document, which the store names, and those around the time of that,
+    with the settings and the query of the source."""
+
+    def __init__(self, settings: Settings, layouts: ConfiguredPlan) -> None:
+        self._sources = [source for source in settings.sources if source.type == "elasticsearch"]
+        self._layouts = layouts
+
+    def may_read(self, evidence: Evidence) -> bool:
+        """Return whether the line came from an index of the configuration."""
+        return len(origin_path(evidence.origin, "elasticsearch")) == 2 and bool(self._fitting(evidence))
+
+    def read(self, evidence: Evidence) -> Neighbours:
+        """Return the neighbours of the line. Raises SourceError, with a sentence, when they cannot be read any more."""
+        index, id = origin_path(evidence.origin, "elasticsearch")
+        errors = list[SourceError]()
+        for source, indices in self._fitting(evidence):  # clusters may have indices of the same names
+            try:
+                return self._around(evidence, indices, lines_around(source, indices, index, id))
+            except SourceError as error:
+                errors.append(error)
+        raise next((error for error in errors if not isinstance(error, SourceMissing)), errors[-1])
+
+    def _around(self, evidence: Evidence, indices: str, chunks: Iterator[Chunk]) -> Neighbours:
+        lines = list(lines_of(chunks, parent_id(evidence.source_id)))
+        around = neighbours_of([evidence], lines, self._layouts.plan).get(evidence.event_id)
+        if around is not None:
+            return around
+        if not lines:
+            gone = worded(
+                "The document of the line is not in {text} any longer: it was deleted, or its index was.", text=indices
+            )
+            raise SourceMissing(gone)
+        raise SourceMissing(
+            worded("No other event of its log is in {text} within a day, or its document was changed since.", text=indices)
+        )
+
+    def _fitting(self, evidence: Evidence) -> Sequence[tuple[SourceSettings, str]]:
+        """Return the sources, and their patterns of indices, that the line may come from: those of the longest pattern."""
+        fitting = [(each, indices) for each in self._sources for indices in each.indices if _is_in(evidence, indices)]
+        longest = max((len(indices) for _, indices in fitting), default=0)
+        return [(each, indices) for each, indices in fitting if len(indices) == longest]
+
+
+def _is_in(evidence: Evidence, indices: str) -> bool:
+    stream = indices.replace("#", "%23")
+    return parent_id(evidence.source_id) == stream or evidence.source_id.startswith(f"{stream}/")
 
 
 def _is_of(evidence: Evidence, topic: str) -> bool:

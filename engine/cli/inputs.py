@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
@@ -21,7 +21,7 @@ from engine.config import Checks, ElasticsearchSettings, Settings, SourceSetting
 from engine.dsl.quantities import duration_s
 from engine.errors import SourceAway, SourceDenied, SourceError, SourceMissing
 from engine.model.records import SPEAKS_FOR, Labels
-from engine.ports import Offset, Source
+from engine.ports import Chunk, Offset, Source
 from engine.spark.sources import SourceSpec
 
 _PASSING = (SourceAway, SourceMissing, SourceDenied)  # an unbounded run waits for what may be read later
@@ -203,12 +203,11 @@ def _with_near_topic(error: SourceMissing, topic: str, spec: SourceSpec) -> Sour
 
 
 def _of_elasticsearch(source: SourceSettings, settings: Mapping[str, object], around: RunSurroundings) -> SourceInput:
-    options = {"connection": source.connection, "query": source.query, "read_by": source.read_by, "overlap_s": source.overlap_s}
     place = ", ".join(source.connection["urls"])
     specs, patterns, errors, reading, documents = list[SourceSpec](), list[str](), list[SourceError](), list[str](), 0
     absent: list[str] = []
     for indices in source.indices:
-        spec = _spec(source, f"{place} {indices}", {**options, "indices": indices, **settings})
+        spec = _spec(source, f"{place} {indices}", {**_indices_settings(source, indices), **settings})
         try:
             input = elasticsearch.open_source(spec.settings).look(around.offsets.get(spec.name), around.own_indices)
         except SourceError as error:
@@ -223,6 +222,18 @@ def _of_elasticsearch(source: SourceSettings, settings: Mapping[str, object], ar
         reading += [f"{indices}: {sentence}" for sentence in (input.choice.sentence, *input.choice.warnings)]
     summary = f"{count(len(patterns), 'pattern')} on {place}, up to {count(documents, 'document')} in a first run"
     return SourceInput(tuple(specs), summary, tuple(patterns), tuple(errors), tuple(reading), tuple(absent))
+
+
+def _indices_settings(source: SourceSettings, indices: str) -> dict[str, object]:
+    options = {"query": source.query, "read_by": source.read_by, "overlap_s": source.overlap_s}
+    return {"connection": source.connection, **options, "indices": indices}
+
+
+def lines_around(source: SourceSettings, indices: str, index: str, id: str) -> Iterator[Chunk]:
+    """Yield the lines of a document and of those around it in one pattern of a source of type elasticsearch. Raises
+    RuntimeMissing."""
+    labels = {**source.labels, "cluster": source.scope}
+    return elasticsearch.open_source({**_indices_settings(source, indices), "labels": labels}).around(index, id)
 
 
 def _of_connect(source: SourceSettings, settings: Mapping[str, object], around: RunSurroundings) -> SourceInput:

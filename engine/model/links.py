@@ -22,7 +22,7 @@ LONGEST = 3_000  # characters of an address: Slack takes no more
 AUTO, DISCOVER, LOCATOR, ESQL, OPENSEARCH = "auto", "discover", "locator", "esql", "opensearch"
 STYLES = (AUTO, DISCOVER, LOCATOR, ESQL, OPENSEARCH)
 _KINDS = ("incident", "incidents", "kibana", "line", "around", "audit")
-_WORDS = marked("Incident page", "All incidents", "Logs in Kibana", "In Kibana", "Lines around it", "All risks")
+_WORDS = marked("Incident page", "All incidents", "Logs in Kibana", "In Kibana", "Around it in Kibana", "All risks")
 _TITLES = dict(zip(_KINDS, _WORDS, strict=True))
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,11 +16,16 @@ from connectors.elasticsearch import source as source_module
 from connectors.elasticsearch.cluster import SearchCluster
 from connectors.elasticsearch.connection import ElasticsearchConnection
 from connectors.elasticsearch.incidents.receiver import open_receiver
+from engine.cli.evidence_reading import InputReader
+from engine.config import load
 from engine.errors import SourceAway, SourceMissing
+from engine.model.incidents import Evidence
 from engine.model.notifications import DeliveryState, IncidentChange, Notification, Reason
+from engine.model.proof import Neighbours
+from engine.parse.decoding import event_id
 from tests.servers.batches import Reader
 from tests.servers.elasticsearch import ElasticsearchNode
-from tests.servers.indexing import Index, Line, filebeat
+from tests.servers.indexing import SHAPES, Index, Line, filebeat
 from tests.unit.cli.incidents import incident
 
 
@@ -419,3 +427,38 @@ def test_the_major_version_before_is_read_alike(
     reader = Reader(index.source(read_by=by), 30).drain()
     assert sorted(texts(reader)) == sorted(f"line {n}" for n in range(100))
     assert reader.contiguous()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("node", ["elasticsearch", "old_elasticsearch"])
+def test_what_stands_around_a_line_is_read_again_until_its_document_is_deleted(
+    node: str, shape: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    shards = 1 if shape == "Fluent Bit" else 2  # it does not write where in its file a line stands
+    index = Index(request.getfixturevalue(node), shards=shards, stream=True)
+    now = datetime.now(UTC).replace(microsecond=0)
+    lines = [Line("h", "a.log", f"[{now:%Y-%m-%d %H:%M:%S},{n:03}] INFO line {n} (x)", n * 99, n, now) for n in range(60)]
+    index.write(_documents(shape, lines[:30], "other"))
+    index.write(_documents(shape, lines[:30]))
+    index.rollover()
+    index.write(_documents(shape, lines[30:]))
+    index.call("POST", "_refresh")
+    raw = Reader(index.source()).drain().raw()
+    (own,) = [line for line in raw if line.source_id.endswith("/h:a.log") and b"line 31 " in line.value]
+    when, text = now + timedelta(milliseconds=31), lines[31].text
+    evidence = Evidence(event_id(own.source_id, when, text, None), own.source_id, 0, when, text, own.origin)
+    config = tmp_path / "tocsin.yml"
+    query = {"exists": {"field": "@timestamp"}}
+    source = {"type": "elasticsearch", "url": index.node.url, "indices": [f"{index.name}*"], "query": query}
+    config.write_text(json.dumps({"sources": [source], "store": f"sqlite:///{tmp_path}/tocsin.db"}))
+    reader = InputReader(load(config))
+    assert reader.may_read(evidence)
+    before, after = ([each.text for each in part] for part in (lines[26:31], lines[32:37]))
+    assert reader.neighbours(evidence) == Neighbours(tuple(before), tuple(after))
+    index.call("DELETE", f"_doc/{own.origin.rpartition('/')[2]}?refresh=true", index=index.indices()[-1])
+    with pytest.raises(SourceMissing, match="The document of the line is not in"):
+        InputReader(load(config)).neighbours(evidence)
+
+
+def _documents(shape: str, lines: list[Line], host: str = "h") -> list[Mapping[str, Any]]:
+    return [SHAPES[shape](Line(host, line.file, line.text, line.offset, line.number, line.written)) for line in lines]

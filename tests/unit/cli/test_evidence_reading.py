@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import threading
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from connectors.elasticsearch import open_source
+from connectors.elasticsearch.cluster import SearchCluster
 from engine.cli import evidence_reading
 from engine.cli.evidence_reading import InputReader
 from engine.config import SourceSettings, load
-from engine.errors import ReaderBusy, SourceMissing
+from engine.errors import ReaderBusy, SourceAway, SourceDenied, SourceMissing
 from engine.model.incidents import Evidence
 from engine.model.proof import Neighbours
 from engine.neighbours import _events
 from engine.ports import Chunk, Offset
 from tests.rulepack.playing import plan
 from tests.unit.cli.incidents import AT
+from tests.unit.connectors.elasticsearch.documents_model import DocumentsModel
 
 
 def line(number: int) -> str:
@@ -219,3 +224,112 @@ def test_reading_a_topic_takes_bounded_time(topic_reader: InputReader, topic: To
     monkeypatch.setattr(evidence_reading, "READ_S", -1.0)
     with pytest.raises(SourceMissing):
         topic_reader.neighbours(topic.evidence(20))
+
+
+class Cluster(DocumentsModel):
+    """A cluster with the log of a broker: an event each second from AT on, of which the lines are a document each."""
+
+    def write(self, count: int = 20) -> None:
+        for second in range(count):
+            at = AT + timedelta(seconds=second)
+            for number, text in enumerate((f"[{at:%Y-%m-%d %H:%M:%S},000] INFO second {second} (x)", "\tat a.b.C.d(C.java:1)")):
+                about = {"@timestamp": f"{at + timedelta(seconds=3):%Y-%m-%dT%H:%M:%S}.{number:03}Z", "host": {"name": "h"}}
+                self.documents["logs-a-1", f"{second}/{number}"] = {**about, "message": text, "log": {"file": {"path": "a"}}}
+
+    def evidence(self, reader: InputReader, second: int) -> Evidence:
+        """Return the event of a second, as a job that read all documents has it."""
+        source = open_source({"connection": {"urls": ["http://es1:9200"]}, "indices": "logs-a-*", "labels": {"cluster": "c"}})
+        lines = [line for chunk in source.around("logs-a-1", "10/0") for line in chunk.lines()]
+        (match,) = [event for event in _events(lines, plan()) if f"second {second} " in event.text]
+        return Evidence(match.event_id, match.source_id, 0, match.at, match.text, match.origin)
+
+
+@pytest.fixture
+def clusters(monkeypatch: pytest.MonkeyPatch) -> dict[str, Cluster]:
+    """Two clusters with indices of the same name, of which the first holds nothing."""
+    clusters = {"http://es0:9200": Cluster(), "http://es1:9200": Cluster()}
+    clusters["http://es1:9200"].write()
+    monkeypatch.setattr(SearchCluster, "of", lambda connection: clusters[connection["urls"][0]])
+    return clusters
+
+
+@pytest.fixture
+def index_reader(tmp_path: Path) -> InputReader:
+    return _index_reader(tmp_path)
+
+
+def _index_reader(folder: Path, **settings: Any) -> InputReader:
+    config = folder / "tocsin.yml"
+    common = {"type": "elasticsearch", "indices": ["logs-*", "logs-a-*"], **settings}
+    sources = [{**common, "url": f"http://es{number}:9200"} for number in range(2)]
+    config.write_text(json.dumps({"sources": sources, "store": f"sqlite:///{folder}/tocsin.db"}))
+    return InputReader(load(config))
+
+
+def test_they_are_read_from_the_indices_of_the_document(index_reader: InputReader, clusters: dict[str, Cluster]) -> None:
+    cluster = clusters["http://es1:9200"]
+    evidence = cluster.evidence(index_reader, 10)
+    assert evidence.origin == "elasticsearch:logs-a-1/10%2F0"
+    assert index_reader.may_read(evidence)
+    around = index_reader.neighbours(evidence)
+    assert around is not None
+    assert (seconds(around.before), seconds(around.after)) == ([5, 6, 7, 8, 9], [11, 12, 13, 14, 15])
+    assert all(text.endswith("\n\tat a.b.C.d(C.java:1)") for text in (*around.before, *around.after))
+    asked = len(cluster.asked)
+    index_reader.neighbours(evidence)
+    assert len(cluster.asked) == asked, "the answer is kept"
+
+
+@pytest.mark.parametrize(
+    ("source", "origin", "expected"),
+    [
+        ("logs-a-*/h:a", "elasticsearch:logs-a-1/x", True),
+        ("logs-*/h:a", "elasticsearch:other/x", True),
+        ("logs-*", "elasticsearch:logs-1/x", True),
+        ("logs-a-*/h:a", "", False),
+        ("logs-a-*/h:a", "elasticsearch:logs-a-1", False),
+        ("logs-a-*/h:a", "other:logs-a-1/x", False),
+        ("logs/h:a", "elasticsearch:logs-a-1/x", False),
+        ("others-*/h:a", "elasticsearch:others-1/x", False),
+    ],
+)
+def test_only_documents_of_configured_indices_may_be_read(
+    index_reader: InputReader, source: str, origin: str, expected: bool
+) -> None:
+    assert index_reader.may_read(Evidence("e1", source, 0, AT, "x", origin)) is expected
+
+
+def test_a_document_that_is_gone_says_so(index_reader: InputReader, clusters: dict[str, Cluster]) -> None:
+    evidence = clusters["http://es1:9200"].evidence(index_reader, 10)
+    clusters["http://es1:9200"].documents.clear()
+    with pytest.raises(SourceMissing, match=r"The document of the line is not in logs-a-\* any longer: it was deleted"):
+        index_reader.neighbours(evidence)
+
+
+def test_a_document_that_was_changed_or_is_alone_says_so(index_reader: InputReader, clusters: dict[str, Cluster]) -> None:
+    cluster = clusters["http://es1:9200"]
+    evidence = cluster.evidence(index_reader, 10)
+    cluster.documents["logs-a-1", "10/0"] = {**cluster.documents["logs-a-1", "10/0"], "message": "changed"}
+    with pytest.raises(SourceMissing, match=r"No other event of its log is in logs-a-\* within a day, or its document was"):
+        index_reader.neighbours(evidence)
+
+
+def test_a_cluster_that_does_not_answer_and_a_missing_password_say_so(
+    clusters: dict[str, Cluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = _index_reader(tmp_path)
+    evidence = clusters["http://es1:9200"].evidence(reader, 10)
+
+    def away(*_: Any) -> None:
+        raise SourceAway("es0", "Elasticsearch at es0:9200 does not answer in time")
+
+    monkeypatch.setattr(clusters["http://es0:9200"], "page", away)
+    assert reader.neighbours(evidence) is not None, "the other one has it"
+    clusters["http://es1:9200"].documents.clear()
+    reader = _index_reader(tmp_path)
+    with pytest.raises(SourceAway, match="does not answer in time"):
+        reader.neighbours(evidence)
+    monkeypatch.undo()
+    reader = _index_reader(tmp_path, api_key="env:TOCSIN_NO_SUCH_KEY", unprotected=True)
+    with pytest.raises(SourceDenied, match="TOCSIN_NO_SUCH_KEY"):
+        reader.neighbours(evidence)

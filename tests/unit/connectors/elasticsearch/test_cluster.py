@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,20 @@ def test_an_answer_is_told_for_what_it_is(answer: Answer, error: type[Exception]
     with answering(lambda _: answer) as server, pytest.raises(error, match=why) as caught:
         asked(server).shard_page("logs-1", 0, {"size": 10})
     assert type(caught.value) is error
+
+
+def test_a_page_that_a_reader_waits_for_may_be_late_sooner() -> None:
+    go_on = threading.Event()
+
+    def late(_: Asked) -> Answer:
+        go_on.wait(20)
+        return Answer({"hits": {"hits": [HIT]}})
+
+    with answering(late) as server:
+        with pytest.raises(SourceAway, match="does not answer in time"):
+            asked(server).page({"size": 1}, "logs-1", 0.2)
+        go_on.set()
+        assert [hit.id for hit in asked(server).page({"size": 1}, "logs-1", 5.0).hits] == ["a"]
 
 
 def test_a_page_that_was_answered_in_part_is_asked_for_again_and_not_used() -> None:
