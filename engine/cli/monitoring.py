@@ -77,7 +77,7 @@ class Monitoring:
             self._metrics.stored(report.incidents, report.letters, report.losses)
             for amount in report.amounts:
                 self._metrics.read(amount.source_id, amount.lines, amount.bytes)
-            self._metrics.counted(report.counts.events, report.counts.matches, report.counts.late)
+            self._metrics.add_counts(report.counts.events, report.counts.matches, report.counts.late)
         if self._job is not None:
             for amount in report.amounts:
                 self._job.read(amount.source_id, amount.lines, amount.bytes, amount.newest)

@@ -84,7 +84,7 @@ class RunMetrics:
         self._streams.add(stream)
         return stream
 
-    def counted(self, events: int, matches: Mapping[str, int], late: Mapping[str, int]) -> None:
+    def add_counts(self, events: int, matches: Mapping[str, int], late: Mapping[str, int]) -> None:
         """Count the events of a batch, its matches by rule, and by stream the lines that came almost too late to be read."""
         self._events.inc(events)
         for rule, number in matches.items():

@@ -37,8 +37,8 @@ def test_a_batch_is_counted_by_stream() -> None:
 
 def test_matches_are_counted_by_rule_and_late_lines_by_stream() -> None:
     metrics = RunMetrics(lambda: NOON)
-    metrics.counted(10, {"broker-started": 2, "broker-log-dir-failed": 1}, {"logs-*": 3})
-    metrics.counted(4, {"broker-started": 1}, {})
+    metrics.add_counts(10, {"broker-started": 2, "broker-log-dir-failed": 1}, {"logs-*": 3})
+    metrics.add_counts(4, {"broker-started": 1}, {})
     values = samples(metrics)
     assert values["tocsin_events_total", ()] == 14
     assert values["tocsin_rule_matches_total", (("rule", "broker-started"),)] == 3
