@@ -49,6 +49,7 @@ class Story:
         self.topics.until(lambda: self.topics.in_sync(self.topic, 2))
 
 
+@pytest.mark.long
 def test_leaders_that_are_killed_and_stopped_cost_no_line_and_none_is_read_twice(
     spark: SparkSession, cluster: list[Broker], tmp_path: Path
 ) -> None:
