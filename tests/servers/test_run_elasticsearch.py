@@ -106,6 +106,7 @@ def test_a_run_that_is_killed_between_reading_and_its_checkpoint_finds_the_same(
     assert differences(incidents_in(tmp_path), sources) == []
 
 
+@pytest.mark.long
 def test_a_run_that_reads_otherwise_than_the_one_before_says_so_and_goes_on(
     elasticsearch: ElasticsearchNode, tmp_path: Path
 ) -> None:

@@ -15,7 +15,7 @@ from tests.servers.topics import Topics
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("runtime")]
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("runtime"), pytest.mark.timeout(900)]
 
 
 def test_a_broker_that_goes_and_comes_back_is_said_once_is_an_incident_meanwhile_and_loses_nothing(
@@ -43,6 +43,7 @@ def test_a_broker_that_goes_and_comes_back_is_said_once_is_an_incident_meanwhile
         assert job.lines == 4
 
 
+@pytest.mark.long
 def test_a_broker_that_goes_between_the_plan_of_a_batch_and_its_reading_is_waited_for_as_one_that_went_before(
     spark: SparkSession, broker: Broker, topics: Topics, tmp_path: Path
 ) -> None:

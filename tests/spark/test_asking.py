@@ -70,6 +70,7 @@ def asking(folder: Path, answer: Callable[[Asked], Answer]) -> Iterator[tuple[su
         assert process.returncode == 0, err
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_an_incident_opens_and_ends_by_the_status_and_a_scan_of_the_record_gives_the_same(tmp_path: Path) -> None:
     cluster = Cluster(RUNNING)

@@ -178,7 +178,8 @@ def test_a_rule_that_is_removed_ends_its_incidents_while_the_job_runs_and_betwee
     site.rule("other")
     (site.rules / "begun.yml").unlink()
     site.run()
-    assert [said.partition(" is ")[2] for said in site.said] == [f"resolved: its rule `begun` was removed: {NOT_JUDGED}"]
+    of_rules = [said for said in site.said if "the machine is too busy" not in said]
+    assert [said.partition(" is ")[2] for said in of_rules] == [f"resolved: its rule `begun` was removed: {NOT_JUDGED}"]
     site.run()
     assert site.said == []
 
