@@ -26,7 +26,6 @@ from tests.rulepack.playing import plan
 from tests.servers.broker import free_ports
 from tests.servers.hdfs import hdfs
 from tests.servers.jars import NoJars
-from tests.servers.s3 import SharedFolder, s3
 from tests.servers.shipping import shipped
 from tests.servers.spark_cluster import HOME, SECRET, SparkCluster, spark_cluster, until
 from tests.servers.topics import Topics
@@ -154,31 +153,26 @@ def test_an_executor_is_killed_and_the_stories_end_as_in_a_scan(cluster: SparkCl
     assert planned(LocalCheckpoint(tmp_path / "state.checkpoint" / "query")) > 2
 
 
-@pytest.fixture(params=["folder", "hdfs", "s3"])
-def checkpoint(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SharedFolder]:
-    """Where a checkpoint may be that all machines share, and what Spark needs to read it."""
+@pytest.fixture(params=["folder", "hdfs"])
+def checkpoint(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Where a checkpoint may be that all machines share."""
+    if request.param == "folder":
+        yield str(tmp_path / "shared")
+        return
     try:
-        match request.param:
-            case "hdfs":
-                with hdfs(tmp_path / "hdfs") as url:
-                    yield SharedFolder(f"{url}/tocsin", {})
-            case "s3":
-                with s3(tmp_path / "s3") as bucket:
-                    yield bucket
-            case _:
-                yield SharedFolder(str(tmp_path / "shared"), {})
+        with hdfs(tmp_path / "hdfs") as url:
+            yield f"{url}/tocsin"
     except NoJars as missing:
         if os.environ.get("TOCSIN_REQUIRE_SERVERS") == "1":
             raise
-        pytest.skip(f"{request.param} cannot be had: {missing}")
+        pytest.skip(f"HDFS cannot be had: {missing}")
 
 
 @pytest.mark.long
 def test_worker_and_driver_are_killed_and_another_machine_goes_on_with_the_checkpoint(
-    cluster: SparkCluster, topics: Topics, tmp_path: Path, checkpoint: SharedFolder
+    cluster: SparkCluster, topics: Topics, tmp_path: Path, checkpoint: str
 ) -> None:
-    conf = {**cluster.conf(), **checkpoint.conf}
-    place = placed(tmp_path, cluster, topics, STORIES, batch_lines=20, checkpoint=checkpoint.url, conf=conf)
+    place = placed(tmp_path, cluster, topics, STORIES, batch_lines=20, checkpoint=checkpoint)
     with place.running("--once") as process:
         place.until_stored(2, process)
         cluster.kill_worker()
