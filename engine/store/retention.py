@@ -103,13 +103,21 @@ def _candidates(connection: Connection, before: datetime, limit: int) -> list[In
 
 
 def _neighbours(connection: Connection, candidates: Sequence[Incident]) -> list[Incident]:
-    """Return the incidents that may be near to one of `candidates`: those that did not begin after all candidates ended."""
-    table = schema.incidents
+    """Return the incidents that may be near to one of `candidates`, and these themselves: those with one of their keys that did
+    not begin after all candidates ended."""
+    table, keys, own = schema.incidents, schema.incident_keys, schema.incident_keys.alias("own")
     until = max((_span(incident)[1] for incident in candidates), default=_ALWAYS[0]) + NEAR
-    query = select(table.c.body).where(
-        table.c.status != "merged", or_(table.c.first_seen.is_(None), table.c.first_seen <= schema.text(until))
-    )
-    return [loads(body, Incident) for body in connection.scalars(query)]
+    same_key = and_(keys.c.scope == own.c.scope, keys.c.key == own.c.key)
+    body_by_id: dict[str, str] = {}
+    for ids in schema.in_chunks([incident.id for incident in candidates]):
+        with_key = select(keys.c.incident).join(own, same_key).where(own.c.incident.in_(ids))
+        query = select(table.c.id, table.c.body).where(
+            table.c.id.in_(with_key),
+            table.c.status != "merged",
+            or_(table.c.first_seen.is_(None), table.c.first_seen <= schema.text(until)),
+        )
+        body_by_id |= {row.id: row.body for row in connection.execute(query)}
+    return [loads(body, Incident) for body in body_by_id.values()]
 
 
 def _changed_last() -> Select[tuple[str]]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
-from sqlalchemy import func, select
+from sqlalchemy import event, func, select
 
 from engine.model.acts import Act, ActKind
 from engine.model.incidents import Alert, AlertKey, Evidence, Incident, Verdict
@@ -152,3 +156,26 @@ def test_a_neighbour_of_the_same_key_that_stays_keeps_what_is_near_to_it() -> No
     assert removable([first, second], [first, second, third, far]) == []
     assert removable([first, second, third, far], [first, second, third, again]) == [], "each is near to the next"
     assert removable([far], [first, far]) == [far]
+
+
+def test_a_step_reads_no_incident_that_shares_no_key(tmp_path: Path) -> None:
+    store = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
+    put(store, *(told(f"inc-{n}", alert(f"e{n}", NOON)) for n in range(3)))
+    statements: list[tuple[str, tuple[object, ...]]] = []
+
+    def record(_connection: object, _cursor: object, statement: str, parameters: tuple[object, ...], *_: object) -> None:
+        statements.append((statement, parameters))
+
+    event.listen(store._engine, "before_cursor_execute", record)
+    assert store.prune(LATER) == 2
+    event.remove(store._engine, "before_cursor_execute", record)
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "tocsin.db")) as connection:
+        steps = {
+            row[3]
+            for statement, parameters in statements
+            if "body" in statement and "FROM incidents" in statement
+            for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
+        }
+    assert any("incidents" in step for step in steps)
+    assert not [step for step in steps if re.match("SCAN incidents", step)], "the cost would grow with the store"
