@@ -13,7 +13,7 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from tests.bench import clustered, hostile, indexed, job, latency, matrix, scan, shipped, state, stored
+from tests.bench import clustered, full_store, hostile, indexed, job, latency, matrix, scan, shipped, state, stored
 from tests.bench.machine import commit, load, machine, say
 from tests.servers.broker import brokers
 from tests.servers.jars import kafka_jars
@@ -24,6 +24,7 @@ ALONE = {
     "memory": scan.measure_memory,
     "state": state.measure,
     "store": stored.measure,
+    "full-store": full_store.measure,
     "elasticsearch": indexed.measure,
     "hostile": lambda folder: hostile.measure(),
 }

@@ -26,7 +26,7 @@ ROUNDS = 4
 
 def measure(folder: Path) -> None:
     """Print the wall time of a batch in each database, the median and the 95th percentile, and their ratio."""
-    batches = list(_batches())
+    batches = list(batches_of_findings())
     say("store", f"{len(batches)} batches of {IN_A_BATCH} findings, {ROUNDS} rounds in turn")
     with postgres_server(("fsync=on",)) as server:
         times: dict[str, list[float]] = {"SQLite": [], "PostgreSQL": []}
@@ -38,7 +38,8 @@ def measure(folder: Path) -> None:
     say("store", f"PostgreSQL / SQLite: {statistics.median(times['PostgreSQL']) / statistics.median(times['SQLite']):.2f}")
 
 
-def _batches() -> Sequence[list[Any]]:
+def batches_of_findings() -> Sequence[list[Any]]:
+    """Return the findings of the stories, IN_A_BATCH at a time."""
     findings = [item for story in STORIES for item in _findings(story)]
     return [findings[first : first + IN_A_BATCH] for first in range(0, len(findings), IN_A_BATCH)]
 
