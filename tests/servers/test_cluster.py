@@ -29,6 +29,7 @@ from tests.servers.jars import NoJars
 from tests.servers.shipping import shipped
 from tests.servers.spark_cluster import HOME, SECRET, SparkCluster, spark_cluster, until
 from tests.servers.topics import Topics
+from tests.servers.yarn import Yarn
 from tests.spark.finals import STORIES, finals, reference
 
 ROOT = Path(__file__).parents[2]
@@ -112,7 +113,7 @@ class Place(Struct, frozen=True):
         assert len(HEADING.findall(messages)) == len(live), messages
 
 
-def placed(folder: Path, cluster: SparkCluster, topics: Topics, stories: list[Path], **spark: object) -> Place:
+def placed(folder: Path, cluster: SparkCluster | Yarn, topics: Topics, stories: list[Path], **spark: object) -> Place:
     """Ship `stories`, each into a topic of two partitions, and write a configuration that reads them on the cluster. That of a
     silence stays in files, which the driver reads: its reference has the progress of each file, a topic that of partitions."""
     sources, expected = [], list[Any]()
