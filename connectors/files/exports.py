@@ -50,11 +50,21 @@ def is_markdown(head: str, name: str) -> bool:
 def of_markdown(content: str) -> Mapping[str, str]:
     """Return the lines within fences; every other line is empty, so that the numbers of lines stay.
 
-    A line of a log that stands on the line of a fence, behind the opening one or before the closing one, is within.
+    A line of a log that stands on the line of a fence, behind the opening one or before the closing one, is within. Where
+    nothing is within, the beginning of the text was not copied, and its first fence closes one.
     """
+    lines = content.split("\n")
+    kept = _within_fences(lines)
+    if not any(line.strip() for line in kept):
+        first = next((fence["mark"] for line in lines if (fence := _FENCE.match(line))), "")
+        kept = _within_fences(lines, first)
+    return {"": "\n".join(kept)}
+
+
+def _within_fences(lines: Sequence[str], mark: str = "") -> list[str]:
+    """Return the lines that are within fences, the others empty; `mark` is of the fence that is open at the beginning."""
     kept: list[str] = []
-    mark = ""
-    for line in content.split("\n"):
+    for line in lines:
         fence = _FENCE.match(line)
         if mark and fence is not None and fence["mark"].startswith(mark):
             mark = ""
@@ -68,7 +78,7 @@ def of_markdown(content: str) -> Mapping[str, str]:
             kept.append(fence["info"] if _STAMP.search(fence["info"]) else "")
         else:
             kept.append("")
-    return {"": "\n".join(kept)}
+    return kept
 
 
 def is_grep_output(head: str) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from engine.cli.overview import headline, remarks
+from msgspec.structs import replace
+
+from engine.cli.overview import headline, minor_in_full, remarks
 from engine.cli.report import shown_events
 from engine.cli.triage import Triage
 from engine.model.incidents import Evidence, Incident, RenderedStep, Symptom
@@ -20,9 +22,12 @@ MOST_LINES = 12  # of an event: the rest is a stack trace
 
 
 def render_markdown(triage: Triage) -> str:
-    """Return the report of a scan, ending in a line end: every incident in full, then what is no incident."""
-    parts = [f"# {plain_text(headline(triage))}", *(_incident(incident) for incident in triage.incidents)]
-    parts += [_section(heading, [f"- {plain_text(text)}" for text in texts], 2) for heading, texts in remarks(triage) if texts]
+    """Return the report of a scan, ending in a line end: every incident in full, or the first of what is minor where there is
+    none, then what is no incident."""
+    in_full = minor_in_full(triage)
+    parts = [f"# {plain_text(headline(triage))}", *(_incident(incident) for incident in (*triage.incidents, *in_full))]
+    rest = replace(triage, minor=triage.minor[len(in_full) :])
+    parts += [_section(heading, [f"- {plain_text(text)}" for text in texts], 2) for heading, texts in remarks(rest) if texts]
     return "\n\n".join(parts) + "\n"
 
 

@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"(\d+)")
 def render_triage(triage: Triage, width: int = 80) -> Text:
     """Return the report of a scan, ending in a line end; print it like that of `render_incident`."""
     page = Text().append(f"{headline(triage)}\n", "bold")
-    in_full = triage.minor[:MOST_MINOR] if _only_minor(triage) else ()
+    in_full = minor_in_full(triage)
     minor = triage.minor[len(in_full) :]
     incidents, alike = _separate_alike(triage.incidents)
     more, incidents = incidents[MOST_IN_FULL:], incidents[:MOST_IN_FULL]
@@ -56,6 +56,11 @@ def render_triage(triage: Triage, width: int = 80) -> Text:
 def headline(triage: Triage, words: Words = ENGLISH) -> str:
     """Return what a scan found, and how much it read, in two sentences."""
     return f"{_verdict(triage, words)} {_read(triage.stats, words)}"
+
+
+def minor_in_full(triage: Triage) -> Sequence[Incident]:
+    """Return what is minor and printed like an incident all the same: the first few, where there is nothing worse."""
+    return triage.minor[:MOST_MINOR] if _only_minor(triage) else ()
 
 
 def remarks(triage: Triage, words: Words = ENGLISH) -> list[tuple[str, list[str]]]:

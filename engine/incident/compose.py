@@ -82,6 +82,7 @@ def _composed(group: AlertGroup, context: IncidentContext, incident_id: str, vie
     text = render.words(rule, environment)
     stage_text = text if stage is rule else render.words(stage, stage_environment)
     named = next((told_as for told_as in rule.told_as if evaluate(told_as.when, environment) is True), None)
+    title = _title(root, render.prose(named.title if named else text.title, environment))
     severities = [*_severities(group), *([context.rules[named.rule].severity] if named else [])]
     by_silence = any(alert.why == QUIET for alert in main)
     stated = statements(group.symptoms, context.rules)
@@ -94,7 +95,7 @@ def _composed(group: AlertGroup, context: IncidentContext, incident_id: str, vie
         key=root.key,
         revision=0,
         rule=named.rule if named else rule.id,
-        title=_title(root, render.prose(named.title if named else text.title, environment)),
+        title=title,
         severity=max(severities, key=SEVERITIES.index),
         status="resolved" if is_over else "open",
         component=rule.component,
@@ -118,7 +119,7 @@ def _composed(group: AlertGroup, context: IncidentContext, incident_id: str, vie
         alerts=group.keys(),
         opened_at=root.starts_at,
         is_silence=any(c.absence is not None and c.rule.id == root.key[1] for c in context.plan.correlations),
-        course=courses(group, lambda alert: _title_of(alert, context), evidence_ids(group)),
+        course=courses(group, lambda a: title if named and a.key == root.key else _title_of(a, context), evidence_ids(group)),
         heartbeats=rhythms(group),
         blast=view.radius,
     )

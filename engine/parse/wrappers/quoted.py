@@ -1,5 +1,5 @@
 """Marks around pasted lines: the `> ` of a quotation, the dash of a list, an unclosed bold, backticks, the sides of a frame,
-the quotes of a spreadsheet."""
+the bar of a column, the quotes of a spreadsheet."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from msgspec.structs import replace
 
 from engine.model.records import Record
 
-FIRST = '>-*`│"'
+FIRST = '>-*`│" '
 ORDER = 5
 _DAY = r"\[?\d{4}-\d\d-\d\d"
 _CLOCK_AND_LEVEL = r"[ T]\d\d:\d\d:\d\d[\d.,Z+:-]{0,16}\]? [^\"\n]{0,60}\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b"
 _MARK = re.compile(
     r"(?:> ?){1,8}"
     rf"|(?:[-*] |\*\*)(?={_DAY})"
+    rf"|[ ]{{1,4}}\| (?={_DAY}[ T]\d\d:\d\d:\d\d[\d.,Z+:-]{{0,16}}\]? [^|\s])"
     r"|(?P<frame>│ ?)"
     rf"|(?P<code>`{{1,3}})(?={_DAY}|\{{\"|[^\s`][^`]{{24}})"
     rf"|(?P<cell>\")(?={_DAY}{_CLOCK_AND_LEVEL})"

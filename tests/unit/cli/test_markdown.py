@@ -53,3 +53,21 @@ def test_what_cannot_be_judged_is_said_at_the_end() -> None:
 
 def test_nothing_is_said_as_nothing() -> None:
     assert report().startswith("# Nothing found.")
+
+
+def test_what_is_minor_is_told_in_full_where_nothing_worse_is() -> None:
+    minor = tuple(incident(severity="info", title=f"Trouble {number} was seen") for number in range(4))
+    text = render_markdown(Triage((), (), minor, (), (), (), STATS))
+    assert [line for line in text.splitlines() if line.startswith("## ")] == [
+        "## INFO: Trouble 0 was seen",
+        "## INFO: Trouble 1 was seen",
+        "## INFO: Trouble 2 was seen",
+        "## Minor",
+    ]
+    assert text.count("### Cause") == 3
+    assert "1 x Trouble 3 was seen" in text and "1 x Trouble 2" not in text
+
+
+def test_what_is_minor_takes_one_line_beside_an_incident() -> None:
+    text = render_markdown(Triage((TOO_LARGE,), (), (incident(severity="info", title="Trouble"),), (), (), (), STATS))
+    assert "## INFO" not in text and "## Minor" in text

@@ -9,8 +9,10 @@ from msgspec.structs import replace
 from engine.codec import dumps, loads
 from engine.incident import MemoryLedger, group
 from engine.incident.course import MAX_COURSES
+from engine.model.expressions import Literal
 from engine.model.incidents import Alert, HeartbeatRun, Incident, Verdict
-from tests.unit.incident.scene import NOON, alert, explains, minute, plan, rule
+from engine.model.rules import ToldAs
+from tests.unit.incident.scene import NOON, alert, explains, minute, plan, rule, text
 
 SILENT = rule("broker-silent", "critical", explains=[explains("peer-complains")])
 COMPLAINS = rule("peer-complains", "medium")
@@ -31,6 +33,15 @@ def test_every_alert_has_its_course_the_root_first() -> None:
     assert (symptom.role, symptom.severity, symptom.first, symptom.last) == ("symptom", "high", minute(1), minute(4))
     assert (symptom.count, symptom.offsets_s, symptom.sources) == (7, (0, 60, 180), ("a", "b", "c"))
     assert symptom.ended_at is None, "the end of a symptom alone makes no revision"
+
+
+def test_the_root_has_the_title_under_which_the_incident_is_told() -> None:
+    told = ToldAs("peer-complains", Literal(True), text("it hangs up"))
+    plan_ = plan(replace(SILENT, told_as=(told,)), COMPLAINS, silences=["broker-silent"])
+    verdicts = [Verdict(each.key, (each,)) for each in (alert("broker-silent", 0, 5), alert("peer-complains", 1, 4))]
+    (incident,) = {each.id: each for each in group(verdicts, plan_, MemoryLedger())}.values()
+    assert [course.title for course in incident.course] == ["it hangs up", "peer-complains"]
+    assert incident.title == "it hangs up"
 
 
 def test_an_alert_without_times_has_no_course() -> None:

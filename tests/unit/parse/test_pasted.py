@@ -57,6 +57,10 @@ EXCERPTS: dict[str, tuple[str, list[tuple[str, bool, str]]]] = {
         "**[2020-09-03 04:00:39,075] ERROR Error while deserializing binlog event\n[2020-09-03 04:00:39,075] ERROR x (i.d.C)",
         [("ERROR", True, ""), ("ERROR", True, "")],
     ),
+    "the bar of a column": (
+        "2020-04-27 13:41:51,230 WARN Connection to node -1 x\n  | 2020-04-27 13:41:52,397 WARN Connection to node -1 x\n",
+        [("WARN", True, ""), ("WARN", True, "")],
+    ),
     "the stamp was cut off": (
         "ERROR Failed to clean up log for __consumer_offsets-35 (kafka.server.LogDirFailureChannel)\n"
         "java.io.IOException: Permission denied\n        at java.io.RandomAccessFile.setLength(Native Method)\n",

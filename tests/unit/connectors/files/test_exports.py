@@ -110,6 +110,11 @@ def test_a_line_of_a_log_on_the_line_of_a_fence_is_read() -> None:
     assert of_markdown(f"```text\n{LINE}\n```\n") == {"": f"\n{LINE}\n\n"}
 
 
+def test_a_post_that_begins_within_a_fence_is_read() -> None:
+    assert of_markdown(f"tail -f x\n```\n\n```\n{LINE}\n{MORE}") == {"": f"tail -f x\n\n\n\n{LINE}\n{MORE}"}
+    assert of_markdown("no fence") == {"": ""}
+
+
 def test_an_answer_of_search_becomes_its_documents_by_file_and_time() -> None:
     def hit(time: str, offset: int, file: str) -> dict[str, object]:
         source = {"@timestamp": time, "message": LINE, "host": {"name": "h"}, "log": {"file": {"path": file}, "offset": offset}}
