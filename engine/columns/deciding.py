@@ -80,7 +80,7 @@ class EventClass(Struct, frozen=True):
         labels: those that the header gives.
         size: the length of the text in bytes.
         exact: whether the stamp of the header has fractions of seconds.
-        secret: whether the text may hold a secret.
+        redact: redacts the text of an event; None when none of the texts holds a secret.
         open: the rules whose result may differ between its events; None when there are none.
     """
 
@@ -91,7 +91,7 @@ class EventClass(Struct, frozen=True):
     labels: ClassValues
     size: int
     exact: bool
-    secret: bool
+    redact: Callable[[str], str] | None
     open: OpenRules | None = None
 
     @property
@@ -155,7 +155,7 @@ class Decider:
             labels=labels,
             size=len(text),
             exact=header is not None and has_millis(header.time),
-            secret=self._matcher.redact.may_hold(event.text),
+            redact=self._matcher.redact.alike(event.text),
             open=OpenRules(open_rules, example) if open_rules else None,
         ), event
 

@@ -42,7 +42,7 @@ MOST_KEYS = 256  # of a schema
 MOST_SCHEMAS = 8
 
 _WHOLE = r'^\{".*\}$'
-_NULL = r":\s?null"
+_NULL = r'"\s*:\s*null'  # behind a key; a text such as `rack: null` has no quote there
 _ENDS_BLANK = r"[\s\x{85}\x{a0}\x{1680}\x{2000}-\x{3000}]\z"
 _CONTROL = r"[\x00-\x08\x0b-\x1f\x7f\x{80}-\x{9f}]"
 _DOCKER, _WITH_DOCKER = frozenset(docker_json._KEYS), frozenset(docker_json._KEYS | docker_json._OTHER_KEYS)

@@ -206,8 +206,8 @@ class _OfClass:
     def _matches(self, hits: Sequence[ClassHit], text: str, placed: _Placed, labels: Labels) -> list[Match]:
         if not hits:
             return []
-        redact, secret = self._redact, self._class.secret
-        redacted = redact(text) if secret else text
+        redact = self._class.redact
+        redacted = text if redact is None else redact(text)
         evidence, (event_id, source_id, _, number, time, at, origin, _) = cut(redacted), placed
         return [
             Match(
@@ -217,7 +217,7 @@ class _OfClass:
                 number,
                 at,
                 time is not None,
-                redact.captures(captures, text, redacted) if secret else captures,
+                self._redact.captures(captures, text, redacted),
                 labels,
                 evidence,
                 origin,

@@ -7,8 +7,8 @@ and principals stay: a diagnosis needs them.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 
 import re2
 
@@ -29,6 +29,7 @@ MOST_PASSES = 8  # usually the first masks everything and the second finds nothi
 
 _ORDINARY = Redaction()
 _Finder = Callable[[bytes], Iterable[tuple[int, int]]]
+_Search = Callable[[bytes], Iterator[tuple[int, int, bytes]]]  # secrets of a text: where each begins and ends, and its mask
 _MASKS = tuple(mask.encode() for mask in (MASK, MAIL_MASK, CARD_MASK, NATIONAL_ID_MASK, PHONE_MASK))
 _ANY_MASK = expression(r"\[(?:redacted|e-mail|card|national-id|phone)\]")
 _COLOURS = expression(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
@@ -59,25 +60,20 @@ class Redactor:
     def __init__(self, redaction: Redaction) -> None:
         self._redaction = redaction
         self._patterns = tuple(expression(pattern) for pattern in redaction.patterns)
-        self._hints = (HINT, *((PHONE_HINT,) if redaction.phone else ()), *map(_hint, redaction.patterns))
+        self._pattern_hints = tuple(map(_hint, redaction.patterns))
+        self._hints = (HINT, *((PHONE_HINT,) if redaction.phone else ()), *self._pattern_hints)
 
     def __call__(self, text: str) -> str:
         """Return `text`, of any number of lines, with masks in place of secrets; the same object when it has none. A text that
         still has secrets after MOST_PASSES is masked as a whole."""
-        data = encoded(_plain(text))
-        if not any(hint.search(data) for hint in self._hints):
-            return text
-        for passes in range(MOST_PASSES):
-            masked = _masked(data, self._stretches(data))
-            if masked is data:
-                return text if passes == 0 else data.decode("utf-8", "replace")
-            data = masked
-        return MASK
+        searches = self._searches(encoded(_plain(text)))
+        return self._redacted(searches, text) if searches else text
 
-    def may_hold(self, text: str) -> bool:
-        """Tell whether `text`, or a text that differs from it in digits only, may hold a secret."""
-        data = encoded(_plain(text))
-        return any(hint.search(data) for hint in self._hints)
+    def alike(self, text: str) -> Callable[[str], str] | None:
+        """Return a function that redacts `text`, and texts that differ from it in digits only, as this redactor does; None when
+        none of them holds a secret."""
+        searches = self._searches(encoded(_plain(text)))
+        return partial(self._redacted, searches) if searches else None
 
     def part(self, part: str, text: str, redacted: str) -> str:
         """Return `part` of `text` without secrets. `redacted` is `text` redacted.
@@ -97,26 +93,35 @@ class Redactor:
 
     def labels(self, labels: Labels) -> Labels:
         """Return `labels` without secrets; the same object when there are none."""
-        if not any(map(self.may_hold, labels.values())):
-            return labels
-        return {name: self(value) for name, value in labels.items()}
+        clean = {name: self(value) for name, value in labels.items()}
+        return labels if clean == labels else clean
 
     def _capture(self, value: Value, text: str, redacted: str) -> Value:
         part = str(value)
         clean = self.part(part, text, redacted)
         return value if clean == part else clean
 
-    def _stretches(self, data: bytes) -> Iterator[tuple[int, int, bytes]]:
-        hinted: dict[re2._Regexp, bool] = {}
-        for hint, find, mask in _finders(self._redaction.email, self._redaction.phone):
-            if hint not in hinted:
-                hinted[hint] = hint.search(data) is not None
-            if hinted[hint]:
-                yield from ((start, end, mask) for start, end in find(data))
-        for pattern in self._patterns:
-            for hit in pattern.finditer(data):
-                groups = range(1, len(hit.groups()) + 1) or (0,)
-                yield from ((*hit.span(group), _MASKS[0]) for group in groups if hit.group(group))
+    def _redacted(self, searches: Sequence[_Search], text: str) -> str:
+        """Return `text` redacted; `searches` are those of this text."""
+        data = encoded(_plain(text))
+        for passes in range(MOST_PASSES):
+            masked = _masked(data, (stretch for search in searches for stretch in search(data)))
+            if masked is data:
+                return text if passes == 0 else data.decode("utf-8", "replace")
+            data = masked
+            searches = self._searches(data)
+        return MASK
+
+    def _searches(self, data: bytes) -> Sequence[_Search]:
+        """Return the searches that may find a secret in a text. They are the same for all texts that differ in digits only."""
+        if not any(hint.search(data) for hint in self._hints):
+            return ()
+        groups = _groups(self._redaction.email, self._redaction.phone)
+        own = zip(self._pattern_hints, self._patterns, strict=True)
+        return (
+            *(search for hint, searches in groups if hint.search(data) for search in searches),
+            *(partial(_by_pattern, pattern) for hint, pattern in own if hint.search(data)),
+        )
 
 
 @cache
@@ -139,8 +144,8 @@ def cut(text: str) -> str:
 
 
 @cache
-def _finders(email: bool, phone: bool) -> tuple[tuple[re2._Regexp, _Finder, bytes], ...]:
-    """Return triples of a hint, a finder and its mask. The finder finds nothing in a text without the hint.
+def _groups(email: bool, phone: bool) -> tuple[tuple[re2._Regexp, Sequence[_Search]], ...]:
+    """Return pairs of a hint and searches, which find nothing in a text without the hint.
 
     The finders are imported, and so compiled, when a text may hold a secret for the first time: most logs hold none.
     """
@@ -171,8 +176,19 @@ def _finders(email: bool, phone: bool) -> tuple[tuple[re2._Regexp, _Finder, byte
         "numbers": ((personal.cards, card), (personal.residents, national_id), (personal.named_phones, telephone)),
         "mails": ((personal.mails, mail),) if email else (),
     }
-    triples = [(hint_of(group), finder, mask) for group, finders in groups.items() for finder, mask in finders]
-    return (*triples, *(((PHONE_HINT, personal.phones, telephone),) if phone else ()))
+    phones = ((PHONE_HINT, [partial(_by_finder, personal.phones, telephone)]),) if phone else ()
+    return (*((hint_of(name), [partial(_by_finder, *pair) for pair in pairs]) for name, pairs in groups.items()), *phones)
+
+
+def _by_finder(find: _Finder, mask: bytes, data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    return ((start, end, mask) for start, end in find(data))
+
+
+def _by_pattern(pattern: re2._Regexp, data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Find what the groups of a pattern match, or all that it matches if it has none."""
+    for hit in pattern.finditer(data):
+        groups = range(1, len(hit.groups()) + 1) or (0,)
+        yield from ((*hit.span(group), _MASKS[0]) for group in groups if hit.group(group))
 
 
 def _hint(pattern: str) -> re2._Regexp:

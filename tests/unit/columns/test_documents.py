@@ -146,3 +146,11 @@ def test_what_is_no_document_for_columns_spoils_no_other(texts: list[str]) -> No
     assert sorted([] if documents is None else documents.rows.tolist()) == [
         row for row, text in enumerate(texts) if text in SHAPES
     ]
+
+
+def test_null_is_left_to_the_parser_as_a_value_and_read_in_a_text() -> None:
+    values = ('"rack: null"', "null", " null", '"a"')
+    texts = [f'{{"message": "a line", "thread" :{value}, "level": "INFO"}}' for value in values]
+    documents = _read(texts, DocumentColumns())
+    assert documents is not None
+    assert documents.rows.tolist() == [0, 3]

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from engine.match.digits import DIGITS
 from engine.match.redact import MASK, cut, redact, redactor_of
 from engine.model.redaction import Redaction
 from tests.unit.match.secret_grammar import HARMLESS, NAMED, NAMES, PLACED, TOPICS, harmless, telling
@@ -154,9 +155,9 @@ def test_what_a_configuration_adds_and_leaves() -> None:
     text = "jane@example.com called 010-1234-5678 and +82 2 1234 5678 about EMP-4711 of unit u=17."
     own = redactor_of(Redaction(email=False, phone=True, patterns=(r"EMP-[0-9]+", "u=([0-9]+)")))
     assert own(text) == "jane@example.com called [phone] and [phone] about [redacted] of unit u=[redacted]."
-    assert own.may_hold("EMP-0000")
-    assert own.may_hold("u=00")
-    assert not own.may_hold("nothing at all")
+    assert own.alike("EMP-0000")
+    assert own.alike("u=00")
+    assert not own.alike("nothing at all")
     offsets = "offset 1234567890 of orders-0 at 2022-10-05 17:00:00,123 [127.0.0.1:9092] after 1,2,3"
     assert own(offsets) == offsets
 
@@ -227,13 +228,18 @@ PIECES = (
 )
 
 
+def redact_as_class(text: str) -> str:
+    """Redact a text as one of those that are equal except for digits."""
+    clean = redactor_of(Redaction()).alike(text.translate(str.maketrans(DIGITS, "0" * len(DIGITS))))
+    return text if clean is None else clean(text)
+
+
 @settings(max_examples=5 * settings().max_examples)
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
 def test_whatever_is_put_together_is_redacted_once(text: str) -> None:
     once = redact(text)
     assert redact(once) == once
-    if once is not text:
-        assert redactor_of(Redaction()).may_hold(text)
+    assert redact_as_class(text) == once
 
 
 @pytest.mark.parametrize(
