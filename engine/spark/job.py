@@ -36,7 +36,7 @@ from engine.quarantine import Quarantine, summed
 from engine.spark.audit_report import AuditReport
 from engine.spark.checkpoints import CheckpointFiles, LocalCheckpoint, SharedMark, marked
 from engine.spark.dead_letters import DeadLetterFile
-from engine.spark.executors import ExecutorWatch
+from engine.spark.executors import watch_of
 from engine.spark.failures import cannot_write, job_error, transient_cause
 from engine.spark.fence import QUERY, Fence, fenced
 from engine.spark.overdue import BatchActivity, check_overdue
@@ -336,7 +336,7 @@ class _QueryWatch:
 
     def __init__(self, job: Job, spark: SparkSession, query: StreamingQuery, activity: QueryActivity) -> None:
         self._job, self._query, self._activity = job, query, activity
-        self._executors = ExecutorWatch(spark, job.say)
+        self._executors = watch_of(spark, job.say)
         self._batch: BatchActivity | None = None
 
     def look(self) -> TocsinError | None:
