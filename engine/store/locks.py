@@ -40,7 +40,7 @@ def lock_holder(path: Path) -> str | None:
 
 
 def _holder_in(file: int) -> str:
-    """Return the process that a lock file names, with its machine when that is another one: the file may be on a shared disk."""
+    """Return the process that a lock file names, with its machine when that is another one: the disk may be shared."""
     number, _, host = os.read(file, 300).decode("ascii", "replace").strip().partition(" ")
     return f"process {number or 'unknown'}{f' on {host}' if host not in ('', gethostname()) else ''}"
 
