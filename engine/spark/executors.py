@@ -21,7 +21,7 @@ REPORTED_AFTER_S = 30.0
 ENDS_AFTER_S = 300.0
 
 
-class Absence(Struct, frozen=True):
+class ClusterAbsence(Struct, frozen=True):
     """A run without executors, or without its master.
 
     Attributes:
@@ -35,13 +35,13 @@ class Absence(Struct, frozen=True):
     ended: bool = False
 
 
-def check_absence(before: Absence | None, present: int, now_s: float) -> Absence | None:
+def check_absence(before: ClusterAbsence | None, present: int, now_s: float) -> ClusterAbsence | None:
     """Return the absence as of `now_s`, given the last result and how many are `present`; None while there are any. Pure."""
     if present:
         return None
     since_s = before.since_s if before is not None else now_s
     lasted_s = now_s - since_s
-    return Absence(since_s, reported=lasted_s >= REPORTED_AFTER_S, ended=lasted_s >= ENDS_AFTER_S)
+    return ClusterAbsence(since_s, reported=lasted_s >= REPORTED_AFTER_S, ended=lasted_s >= ENDS_AFTER_S)
 
 
 class ExecutorWatch:
@@ -58,8 +58,8 @@ class ExecutorWatch:
         self, master: str, executors: Callable[[], int], say: Say, has_master: Callable[[str], bool] = answers
     ) -> None:
         self._master, self._executors, self._say, self._has_master = master, executors, say, has_master
-        self._absence: Absence | None = None
-        self._masters_absence: Absence | None = None
+        self._absence: ClusterAbsence | None = None
+        self._masters_absence: ClusterAbsence | None = None
         self._looked_at_s = float("-inf")
 
     def look(self, now_s: float) -> TocsinError | None:

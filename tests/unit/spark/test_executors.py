@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from engine.spark.executors import ENDS_AFTER_S, LOOK_EVERY_S, REPORTED_AFTER_S, Absence, ExecutorWatch, check_absence
+from engine.spark.executors import ENDS_AFTER_S, LOOK_EVERY_S, REPORTED_AFTER_S, ClusterAbsence, ExecutorWatch, check_absence
 
 MASTER = "spark://node-a:7077"
 
 
 def test_no_absence_while_there_are_executors() -> None:
     assert check_absence(None, 1, 0.0) is None
-    assert check_absence(Absence(0.0, reported=True), 2, 100.0) is None
+    assert check_absence(ClusterAbsence(0.0, reported=True), 2, 100.0) is None
 
 
 def test_an_absence_is_reported_after_a_while_and_ends_the_run_later() -> None:
     begun = check_absence(None, 0, 100.0)
-    assert begun == Absence(100.0)
+    assert begun == ClusterAbsence(100.0)
     assert check_absence(begun, 0, 100.0 + REPORTED_AFTER_S - 1) == begun
     reported = check_absence(begun, 0, 100.0 + REPORTED_AFTER_S)
-    assert reported == Absence(100.0, reported=True)
-    assert check_absence(reported, 0, 100.0 + ENDS_AFTER_S) == Absence(100.0, reported=True, ended=True)
+    assert reported == ClusterAbsence(100.0, reported=True)
+    assert check_absence(reported, 0, 100.0 + ENDS_AFTER_S) == ClusterAbsence(100.0, reported=True, ended=True)
 
 
 class Cluster:
