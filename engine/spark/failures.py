@@ -11,6 +11,7 @@ from engine.errors import SourceError, TocsinError
 
 _DISK = re.compile("No space left on device|Disk quota exceeded|Read-only file system|File too large")
 _AWAY = re.compile(r"^engine\.errors\.SourceAway: (.+)$", re.MULTILINE)
+TOO_BUSY = "the machine is too busy to start Python within the time that Spark gives it"
 _BUSY = re.compile("Python worker failed to connect back")  # Spark allows ten seconds for it
 _RAISED_IN_WORKER = re.compile(r"^engine\.errors\.\w+: (.+)$", re.MULTILINE)
 _FAILED_TASK = re.compile(r"\(TID \d+\) \((\S+) executor (\w+)\)(?:: ([^\n]*))?")
@@ -20,7 +21,7 @@ _TRACEBACK = "Traceback (most recent call last):"
 def transient_cause(failure: str, bounded: bool) -> str | None:
     """Return the cause of a query's `failure` when it passes by itself, else None. A bounded run waits for no source."""
     if _BUSY.search(failure):
-        return "the machine is too busy to start Python within the time that Spark gives it"
+        return TOO_BUSY
     reasons = [] if bounded else _AWAY.findall(failure)
     return str(reasons[-1]) if reasons else None
 

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from engine import __version__
 from engine.clock import SteadyClock
 from engine.codec import dumps
-from engine.errors import DataLoss, SourceError, StoreAway, TocsinError
+from engine.errors import DataLoss, StoreAway, TocsinError
 from engine.incident import NOT_JUDGED, group, regroup
 from engine.match import redactor_of
 from engine.model.incidents import Evidence, Incident, NotEvaluated, Roster, Verdict
@@ -33,10 +33,11 @@ from engine.model.records import Progress
 from engine.model.rules import Plan
 from engine.ports import Say
 from engine.quarantine import Quarantine, summed
+from engine.spark.attempts import Attempts
 from engine.spark.audit_report import AuditReport
 from engine.spark.checkpoints import CheckpointFiles, LocalCheckpoint, SharedMark, marked
 from engine.spark.dead_letters import DeadLetterFile
-from engine.spark.executors import ExecutorWatch
+from engine.spark.executors import watch_of
 from engine.spark.failures import cannot_write, job_error, transient_cause
 from engine.spark.fence import QUERY, Fence, fenced
 from engine.spark.overdue import BatchActivity, check_overdue
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 POLL_S = 0.2
-TRIES = 5
 PRUNE_EVERY_S = 60.0
 STALLED_AFTER_S = 60.0
 OVERDUE_AFTER_S = 300.0
@@ -169,8 +169,8 @@ def run(job: Job, spark: SparkSession) -> None:
     """Run `job` to its end, with a new query on the same checkpoint whenever its plan is renewed.
 
     A source may be away by the time a planned batch is read: an unbounded run then plans the batch anew, and so waits as it
-    does for any source that is away. Any run does the same on a machine that is too busy. The run gives up after TRIES such
-    attempts in a row.
+    does for any source that is away. Any run does the same on a machine that is too busy, after a pause. After many such
+    attempts in a row it gives up (see Attempts).
 
     Whoever stops a job may have stopped Java and the workers with it (systemd signals the whole group), so an error after the
     stop is no failure: the next run repeats the batch.
@@ -215,15 +215,14 @@ def _run_until_renewed(job: Job, spark: SparkSession, fence: Fence) -> Plan | No
     fence.check()
     batches = _BatchWriter(job, fence)
     batches.regroup()
-    attempts, last_done = 0, -1
+    attempts = Attempts()
     while not job.stop.is_set():
         try:
             return _run_query(job, spark, batches, fence)
         except _TransientError as transient:
-            attempts, last_done = (attempts + 1 if batches.done == last_done else 1), batches.done
-            if attempts == TRIES:
-                raise SourceError(f"{transient} (tried {attempts} times)") from None
-            batches.replan(str(transient))
+            pause_s = attempts.pause_s(why := str(transient), batches.done)
+        batches.replan(why)
+        job.stop.wait(pause_s)
     return None
 
 
@@ -336,7 +335,7 @@ class _QueryWatch:
 
     def __init__(self, job: Job, spark: SparkSession, query: StreamingQuery, activity: QueryActivity) -> None:
         self._job, self._query, self._activity = job, query, activity
-        self._executors = ExecutorWatch(spark, job.say)
+        self._executors = watch_of(spark, job.say)
         self._batch: BatchActivity | None = None
 
     def look(self) -> TocsinError | None:

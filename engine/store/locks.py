@@ -6,6 +6,7 @@ import fcntl
 import os
 import time
 from pathlib import Path
+from socket import gethostname
 
 from engine.errors import FenceError, StoreError
 
@@ -30,7 +31,7 @@ def lock_holder(path: Path) -> str | None:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                return f"process {_number_in(file.fileno())}"
+                return _holder_in(file.fileno())
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -38,8 +39,10 @@ def lock_holder(path: Path) -> str | None:
     return None
 
 
-def _number_in(file: int) -> str:
-    return os.read(file, 20).decode("ascii", "replace").strip() or "unknown"
+def _holder_in(file: int) -> str:
+    """Return the process that a lock file names, with its machine when that is another one: the disk may be shared."""
+    number, _, host = os.read(file, 300).decode("ascii", "replace").strip().partition(" ")
+    return f"process {number or 'unknown'}{f' on {host}' if host not in ('', gethostname()) else ''}"
 
 
 def _lock(file: int) -> None:
@@ -65,16 +68,16 @@ class ProcessLock:
         try:
             _lock(self._file)
         except BlockingIOError:
-            number = _number_in(self._file)
+            holder = _holder_in(self._file)
             os.close(self._file)
-            sentence = f"{guarded} is in use by another job (process {number}): end that one, or use another"
-            raise LockHeld(f"process {number}", sentence) from None
+            sentence = f"{guarded} is in use by another job ({holder}): end that one, or use another"
+            raise LockHeld(holder, sentence) from None
         except OSError as error:
             os.close(self._file)
             sentence = f"{path}: {guarded} cannot be locked there ({error.strerror}); move it to a disk of this machine"
             raise StoreError(sentence) from None
         os.ftruncate(self._file, 0)
-        os.write(self._file, f"{os.getpid()}\n".encode())
+        os.write(self._file, f"{os.getpid()} {gethostname()}\n".encode())
 
     def in_place(self) -> bool:
         """Return whether the held file is still the one at its path."""

@@ -12,9 +12,11 @@ import pytest
 from kafka.net.inet import KafkaNetSocket
 
 from tests.servers.broker import Broker, brokers
+from tests.servers.cluster_runs import Shared, shared_place
 from tests.servers.elasticsearch import ElasticsearchNode, elasticsearch_node
 from tests.servers.jars import NoJars, kafka_jars
 from tests.servers.search_home import OLD, SearchVersion, search_home
+from tests.servers.spark_cluster import SparkCluster, spark_cluster
 from tests.servers.topics import Topics
 
 FOLDER = "tests/servers/"
@@ -87,3 +89,21 @@ def _node(version: SearchVersion | None, folders: pytest.TempPathFactory) -> Ite
         pytest.skip(f"Elasticsearch cannot be had: {missing}")
     with elasticsearch_node(home, folders.mktemp("elasticsearch")) as node:
         yield node
+
+
+@pytest.fixture(scope="module")
+def cluster(runtime: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    with spark_cluster(tmp_path_factory.mktemp("spark-cluster")) as running:
+        yield running
+
+
+@pytest.fixture(params=["folder", "hdfs", "s3"])
+def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shared]:
+    """Where a checkpoint may be that all machines share."""
+    try:
+        with shared_place(request.param, tmp_path) as place:
+            yield place
+    except NoJars as missing:
+        if os.environ.get("TOCSIN_REQUIRE_SERVERS") == "1":
+            raise
+        pytest.skip(f"{request.param} cannot be had: {missing}")

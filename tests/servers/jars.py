@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import tempfile
@@ -54,7 +53,7 @@ def jars(
     Args:
         without: group and name of what `artifacts` need and nobody has; `*` for all of a group. Takes Maven.
     """
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tocsin" / "servers"
+    cache = kept_servers()
     folder = cache / name
     if not folder.exists():
         cache.mkdir(parents=True, exist_ok=True)
@@ -68,6 +67,12 @@ def jars(
             if not folder.exists():
                 (Path(fresh) / "libs").rename(folder)  # all of them or none
     return folder
+
+
+def kept_servers() -> Path:
+    """Return the folder of the servers that were fetched once, in the cache of the user: XDG_CACHE_HOME, in tests, is a folder
+    of the checkout (tests/conftest.py)."""
+    return Path.home() / ".cache" / "tocsin" / "servers"
 
 
 def _by_maven(

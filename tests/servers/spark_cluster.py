@@ -134,9 +134,9 @@ class SparkCluster:
 
 
 @contextmanager
-def spark_cluster(folder: Path, around: tuple[str, ...] = ()) -> Iterator[SparkCluster]:
+def spark_cluster(folder: Path, around: tuple[str, ...] = (), workers: int = 2) -> Iterator[SparkCluster]:
     """Give a running cluster; end it with the block."""
-    cluster = SparkCluster(folder, around=around)
+    cluster = SparkCluster(folder, workers, around)
     try:
         cluster.start()
         yield cluster
@@ -149,7 +149,7 @@ def until(holds: Callable[[], bool], what: str, within_s: float = WITHIN_S) -> N
     deadline = time.monotonic() + within_s
     while not holds():
         assert time.monotonic() < deadline, f"{what} did not come within {within_s:.0f} s"
-        time.sleep(0.1)
+        time.sleep(0.5)
 
 
 def _executors_of(worker: int) -> Iterator[int]:

@@ -3,141 +3,24 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import subprocess
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
-from kafka import KafkaProducer
-from msgspec import Struct
 
-from engine.pipeline import replay
 from engine.spark.checkpoints import LocalCheckpoint
 from engine.spark.plans import planned
-from engine.store import Store
-from tests.rulepack.playing import plan
 from tests.servers.broker import free_ports
-from tests.servers.hdfs import hdfs
-from tests.servers.jars import NoJars
-from tests.servers.shipping import shipped
+from tests.servers.cluster_runs import ROOT, SECRETS, WITHIN_S, Shared, greeted, placed
 from tests.servers.spark_cluster import HOME, SECRET, SparkCluster, spark_cluster, until
 from tests.servers.topics import Topics
-from tests.servers.yarn import Yarn
-from tests.spark.finals import STORIES, finals, reference
+from tests.spark.finals import STORIES
 
-ROOT = Path(__file__).parents[2]
 SUBMITTED = ROOT / "engine" / "cli" / "submit" / "tocsin_submit.py"
-SILENCE = next(story for story in STORIES if story.name.startswith("4-"))
-HEADING = re.compile(r"^ ?(?:CRITICAL|HIGH|MEDIUM|LOW|INFO)  \S", re.MULTILINE)  # of a message on the terminal
-WITHIN_S = 540
 
-Process = subprocess.Popen[bytes]
-
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("runtime"), pytest.mark.timeout(1200)]
-
-
-@pytest.fixture(scope="module")
-def cluster(runtime: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
-    with spark_cluster(tmp_path_factory.mktemp("spark-cluster")) as running:
-        yield running
-
-
-class Place(Struct, frozen=True):
-    """Where a run is started, and what it is to find."""
-
-    folder: Path
-    expected: list[Any]
-
-    def configure(self, **spark: object) -> None:
-        """Change what is under `spark` in the configuration."""
-        path = self.folder / "tocsin.yml"
-        config = yaml.safe_load(path.read_text())
-        config["spark"] |= spark
-        path.write_text(yaml.safe_dump(config))
-
-    def command(self, *more: str) -> list[str]:
-        return [sys.executable, "-m", "engine.cli.main", "run", "-c", str(self.folder / "tocsin.yml"), *more]
-
-    @contextmanager
-    def running(self, *more: str, command: list[str] | None = None) -> Iterator[Process]:
-        """Start a run in a process group of its own; nothing of it is left behind."""
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "TOCSIN_SPARK_SECRET": SECRET}
-        with (
-            (self.folder / "out").open("ab") as out,
-            (self.folder / "err").open("ab") as err,
-            subprocess.Popen(
-                command or self.command(*more), stdout=out, stderr=err, env=environment, cwd=self.folder, start_new_session=True
-            ) as process,
-        ):
-            try:
-                yield process
-            finally:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
-
-    def said(self) -> str:
-        return (self.folder / "err").read_text() + self.log()[-4000:]
-
-    def log(self) -> str:
-        path = self.folder / "state.checkpoint" / "spark.log"
-        return path.read_text() if path.exists() else ""
-
-    def stored(self) -> int:
-        """Return how many batches are in the store."""
-        if not (self.folder / "state.db").exists():
-            return 0
-        with closing(Store.open(f"sqlite:///{self.folder}/state.db")) as store:
-            return store.batches()
-
-    def until_stored(self, batches: int, process: Process) -> None:
-        def holds() -> bool:
-            assert process.poll() is None, self.said()
-            return self.stored() >= batches
-
-        until(holds, f"batch {batches}", WITHIN_S)
-
-    def check(self) -> None:
-        """Check that all incidents were found, and that there was one message for each."""
-        with closing(Store.open(f"sqlite:///{self.folder}/state.db")) as store:
-            incidents = list(store.incidents())
-        assert finals(incidents) == self.expected
-        messages = (self.folder / "out").read_text()
-        live = [incident for incident in incidents if incident.status not in ("merged", "retracted") and not incident.pending]
-        assert len(HEADING.findall(messages)) == len(live), messages
-
-
-def placed(folder: Path, cluster: SparkCluster | Yarn, topics: Topics, stories: list[Path], **spark: object) -> Place:
-    """Ship `stories`, each into a topic of two partitions, and write a configuration that reads them on the cluster. That of a
-    silence stays in files, which the driver reads: its reference has the progress of each file, a topic that of partitions."""
-    sources, expected = [], list[Any]()
-    with closing(KafkaProducer(bootstrap_servers=topics.address)) as producer:
-        for story in stories:
-            where: dict[str, Any] = {"type": "files", "paths": [str(story)]}
-            if story == SILENCE:
-                expected += reference(story)
-            else:
-                topic = topics.make(partitions=2)
-                lines = list(shipped(producer, topic, story))
-                expected += finals({incident.id: incident for incident in replay(lines, plan())}.values())
-                where = {"type": "kafka", "bootstrap_servers": topics.address, "topics": [topic]}
-            sources.append({**where, "labels": {"cluster": story.name}, "timezone": "Asia/Seoul", "start": "earliest"})
-    settings = {"master": cluster.master, "conf": dict(cluster.conf()), "cores": 2, "trigger": "200ms", **spark}
-    config: Mapping[str, Any] = {
-        "sources": sources,
-        "route": {"receiver": "terminal", "group_wait": "0s"},
-        "notify_max_age": "0s",
-        "store": "sqlite:///state.db",
-        "spark": settings,
-    }
-    (folder / "tocsin.yml").write_text(yaml.safe_dump(config))
-    return Place(folder, sorted(expected))
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("runtime"), pytest.mark.timeout(2400)]
 
 
 @pytest.mark.long
@@ -154,26 +37,12 @@ def test_an_executor_is_killed_and_the_stories_end_as_in_a_scan(cluster: SparkCl
     assert planned(LocalCheckpoint(tmp_path / "state.checkpoint" / "query")) > 2
 
 
-@pytest.fixture(params=["folder", "hdfs"])
-def checkpoint(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Where a checkpoint may be that all machines share."""
-    if request.param == "folder":
-        yield str(tmp_path / "shared")
-        return
-    try:
-        with hdfs(tmp_path / "hdfs") as url:
-            yield f"{url}/tocsin"
-    except NoJars as missing:
-        if os.environ.get("TOCSIN_REQUIRE_SERVERS") == "1":
-            raise
-        pytest.skip(f"HDFS cannot be had: {missing}")
-
-
 @pytest.mark.long
 def test_worker_and_driver_are_killed_and_another_machine_goes_on_with_the_checkpoint(
-    cluster: SparkCluster, topics: Topics, tmp_path: Path, checkpoint: str
+    cluster: SparkCluster, topics: Topics, tmp_path: Path, shared: Shared
 ) -> None:
-    place = placed(tmp_path, cluster, topics, STORIES, batch_lines=20, checkpoint=checkpoint)
+    conf = {**cluster.conf(), **shared.conf}
+    place = placed(tmp_path, cluster, topics, STORIES, batch_lines=20, checkpoint=shared.checkpoint, conf=conf)
     with place.running("--once") as process:
         place.until_stored(2, process)
         cluster.kill_worker()
@@ -187,6 +56,10 @@ def test_worker_and_driver_are_killed_and_another_machine_goes_on_with_the_check
         assert process.wait(WITHIN_S) in (0, 1), place.said()
     assert place.stored() > done, "it was killed after its last batch"
     place.check()
+    assert len(place.expected) == 9
+    if shared.folder is not None:
+        assert list(shared.folder.glob("query/state/0/*/*.changelog")), "the state is elsewhere"
+    assert not [secret for secret in SECRETS.values() if secret in place.said() + (tmp_path / "out").read_text()]
 
 
 @pytest.mark.long
@@ -201,6 +74,27 @@ def test_a_run_outlives_its_master_and_a_master_that_comes_back_knows_it(
         cluster.start()
         assert process.wait(WITHIN_S) == 1, place.said()
     place.check()
+
+
+@pytest.mark.long
+def test_a_master_that_stays_away_is_told_with_its_address_and_the_run_goes_on_with_its_executors(
+    cluster: SparkCluster, topics: Topics, tmp_path: Path
+) -> None:
+    place = greeted(tmp_path, cluster, topics, ["Ann"])
+    with place.running() as process:
+        place.until_stored(1, process)
+        cluster.kill_master()
+        place.until_said(f"{cluster.master} has not answered for 30 s: the run goes on with the executors that it has", process)
+        place.until_stored(place.stored() + 2, process)
+        for executor in cluster.executors():
+            os.kill(executor, signal.SIGKILL)
+        place.until_said(f"{cluster.master} has given this run no executor for 30 s: it does not answer; start it", process)
+        cluster.start()
+        place.until_said(f"{cluster.master} answers again", process)
+        place.until_stored(place.stored() + 2, process)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(WITHIN_S) == 0, place.said()
+    assert [incident.title for incident in place.incidents()] == ["Ann said hello"]
 
 
 @pytest.mark.long

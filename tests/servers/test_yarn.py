@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.servers.cluster_runs import WITHIN_S, placed
 from tests.servers.jars import NoJars
-from tests.servers.test_cluster import WITHIN_S, placed
 from tests.servers.topics import Topics
 from tests.servers.yarn import Yarn, yarn
 from tests.spark.finals import STORIES
 
-pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.usefixtures("runtime"), pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.usefixtures("runtime"), pytest.mark.timeout(2400)]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from engine.errors import SourceError
 from engine.model.records import RawLine
-from engine.spark import job
+from engine.spark import attempts
 from engine.spark.job import BatchReport, Job, run
 from engine.spark.sources import SourceSpec
 from engine.store import Store
@@ -60,7 +60,7 @@ def test_a_run_without_end_plans_anew_what_could_not_be_read_and_says_so(spark: 
 def test_what_is_never_read_although_it_can_be_looked_at_ends_the_run(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job, "TRIES", 3)
+    monkeypatch.setattr(attempts, "TRIES", 3)
     away = Faltering(tmp_path, failures=99, bounded=False)
     with pytest.raises(SourceError, match=r"the disk is away \(tried 3 times\)"):
         run(away.job, spark)

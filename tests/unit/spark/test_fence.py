@@ -18,9 +18,10 @@ import pytest
 
 from engine.errors import FenceError, LeaseLost, StoreError, StoreLost
 from engine.spark.fence import QUERY, ProcessLock, fenced, refuse_lost_store
-from engine.store import Store, keeping
+from engine.store import Store, keeping, locks
 from engine.store.keeping import this_process
 from engine.store.leases import Lease
+from engine.store.locks import lock_holder
 from engine.store.store import BatchId
 from tests.unit.store.test_leases import turn
 
@@ -72,6 +73,17 @@ def test_a_lock_is_held_by_a_process_and_ends_with_it_whatever_ends_that(tmp_pat
             ProcessLock(path, "it")
         other.kill()
     ProcessLock(path, "it").release()
+
+
+def test_a_lock_on_a_shared_disk_names_the_machine_of_its_holder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "lock"
+    monkeypatch.setattr(locks, "gethostname", lambda: "node-a")
+    lock = ProcessLock(path, "it")
+    monkeypatch.setattr(locks, "gethostname", lambda: "node-b")
+    with pytest.raises(FenceError, match=f"^it is in use by another job .process {os.getpid()} on node-a.: end that one"):
+        ProcessLock(path, "it")
+    assert lock_holder(path) == f"process {os.getpid()} on node-a"
+    lock.release()
 
 
 def test_a_lock_that_the_file_system_does_not_give_is_not_held_by_another(
