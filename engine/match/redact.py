@@ -29,7 +29,9 @@ MOST_PASSES = 8  # usually the first masks everything and the second finds nothi
 
 _ORDINARY = Redaction()
 _Finder = Callable[[bytes], Iterable[tuple[int, int]]]
-_Search = Callable[[bytes], Iterator[tuple[int, int, bytes]]]  # secrets of a text: where each begins and ends, and its mask
+_SecretSearch = Callable[
+    [bytes], Iterator[tuple[int, int, bytes]]
+]  # secrets of a text: where each begins and ends, and its mask
 _MASKS = tuple(mask.encode() for mask in (MASK, MAIL_MASK, CARD_MASK, NATIONAL_ID_MASK, PHONE_MASK))
 _ANY_MASK = expression(r"\[(?:redacted|e-mail|card|national-id|phone)\]")
 _COLOURS = expression(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
@@ -101,7 +103,7 @@ class Redactor:
         clean = self.part(part, text, redacted)
         return value if clean == part else clean
 
-    def _redacted(self, searches: Sequence[_Search], text: str) -> str:
+    def _redacted(self, searches: Sequence[_SecretSearch], text: str) -> str:
         """Return `text` redacted; `searches` are those of this text."""
         data = encoded(_plain(text))
         for passes in range(MOST_PASSES):
@@ -112,7 +114,7 @@ class Redactor:
             searches = self._searches(data)
         return MASK
 
-    def _searches(self, data: bytes) -> Sequence[_Search]:
+    def _searches(self, data: bytes) -> Sequence[_SecretSearch]:
         """Return the searches that may find a secret in a text. They are the same for all texts that differ in digits only."""
         if not any(hint.search(data) for hint in self._hints):
             return ()
@@ -144,7 +146,7 @@ def cut(text: str) -> str:
 
 
 @cache
-def _groups(email: bool, phone: bool) -> tuple[tuple[re2._Regexp, Sequence[_Search]], ...]:
+def _groups(email: bool, phone: bool) -> tuple[tuple[re2._Regexp, Sequence[_SecretSearch]], ...]:
     """Return pairs of a hint and searches, which find nothing in a text without the hint.
 
     The finders are imported, and so compiled, when a text may hold a secret for the first time: most logs hold none.
