@@ -1,4 +1,4 @@
-"""How often a batch that failed for a reason that passes by itself is tried again, and after which pauses. Pure."""
+"""How often a batch that failed for a reason that passes by itself is tried again, and after which pauses."""
 
 from __future__ import annotations
 
