@@ -179,7 +179,8 @@ SPOKEN: Mapping[str, tuple[str, Mapping[str, str], Mapping[int, Mapping[str, str
         {
             POLL: {"broker_max_poll_records": "1"},
             SEND: {"producer_max_request_size": "2097152"},
-            2: {},
+            WAIT: {},
+            LEAD: {"main.consumer.fetch.min.bytes": "1", "my.own.setting": "x"},
         },
     ),
     "kafka-python": (
