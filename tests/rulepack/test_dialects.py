@@ -173,6 +173,16 @@ SPOKEN: Mapping[str, tuple[str, Mapping[str, str], Mapping[int, Mapping[str, str
             LEAD: {"group_id": "g", **OWN},
         },
     ),
+    "faust": (
+        "[2018-06-09 09:01:27,183: ERROR]: [^--Consumer]: TROUBLE",
+        {},
+        {
+            POLL: {"broker_max_poll_records": "1"},
+            SEND: {"producer_max_request_size": "2097152"},
+            WAIT: {},
+            LEAD: {"main.consumer.fetch.min.bytes": "1", "my.own.setting": "x"},
+        },
+    ),
     "kafka-python": (
         "2024-07-28 11:06:58,309 - WARNING - kafka.errors.CommitFailedError: TROUBLE",
         {},
