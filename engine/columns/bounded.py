@@ -58,7 +58,7 @@ class Bounded:
 
     Args:
         observe: called with the events that are read one by one and with their matches; of the others only with those of the
-            levels ERROR and FATAL.
+            levels ERROR and FATAL that no rule matches.
         also: expressions; `observe` is also called for events whose text one of them matches.
         quarantine: takes the input that a stage raises on; without one the error is raised.
         audited: whether some of the blocks that columns read are also read by the reference.

@@ -31,7 +31,7 @@ UNDECIDED = 0  # the class code of events that the reference reads
 # the parser changes a text that holds one of these, so rules may match the changed text only
 CHANGED = (r"\\n\\tat ", r"\\nCaused by: ", r"\\n    at ")
 KEY_BYTES = 100  # memory of an entry besides its text
-BAD_LEVELS = ("FATAL", "ERROR")  # of events that the observer is called with although no rule matches
+BAD_LEVELS = ("FATAL", "ERROR")  # of events that the observer is called with when no rule matches
 # bad levels that no expression searches for
 _TERSE_LEVELS = ("0", "1", "2", "3", "F", "E", "FATA", "FTL", "PANI", "PNC", "FAIL", "ERRO")
 

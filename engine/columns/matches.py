@@ -9,25 +9,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.columns.classes import Codes
+from engine.columns.classes import BAD_LEVELS, Codes
 from engine.columns.deciding import ClassFields, ClassHit, EventClass
 from engine.columns.events import Events
 from engine.columns.lines import MISDATED, UNDATED, Flags, Integers
 from engine.columns.stamps import to_datetime
 from engine.correlate.bindings import SIGHTINGS
 from engine.match.redact import Redactor, cut
-from engine.model.matches import Match, Value
+from engine.model.matches import COMPONENT_LINE, Match, Value
 from engine.model.records import Labels, LogEvent
 from engine.parse.decoding import UNKNOWN_TIME, labels_of
 from engine.parse.decoding import event_id as identity_of
 from engine.parse.stamps import bounds_of
 
-LEVELS = ("FATAL", "ERROR")
 _NAMES = "/names"
 _SECOND_US = 1_000_000
 MOST_KINDS = 4096  # of lines in Sightings
 
-EventMatches = tuple[LogEvent | None, list[Match]]  # of one event; the event itself if its level is in LEVELS
+EventMatches = tuple[LogEvent | None, list[Match]]  # of one event; the event itself if its level is bad and no rule matches it
 
 
 class Sightings:
@@ -159,7 +158,7 @@ class _OfClass:
 
     def __init__(self, placing: _Placing, event_class: EventClass, redact: Redactor) -> None:
         self._placing, self._class, self._redact = placing, event_class, redact
-        self._bad = event_class.level in LEVELS
+        self._bad = event_class.level in BAD_LEVELS
 
     def matches(self, numbers: Sequence[int], sightings: Sightings) -> Iterator[EventMatches]:
         """Yield the matches of some events, by number. Events that only name their source are left out where they are
@@ -181,7 +180,8 @@ class _OfClass:
         event = partial(self._event, placed, text, octets, labels)
         if event_class.open is not None:
             hits += event_class.open.hits(ClassFields(octets, event))
-        return event() if self._bad else None, self._matches(hits, text, placed, clean_labels)
+        unknown = self._bad and all(rule_id.startswith(COMPONENT_LINE) for rule_id, _, _ in hits)
+        return event() if unknown else None, self._matches(hits, text, placed, clean_labels)
 
     def _event(self, placed: _Placed, text: str, octets: bytes, labels: Labels) -> LogEvent:
         fields = self._class.fields.of(octets)
