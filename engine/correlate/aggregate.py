@@ -30,7 +30,7 @@ EventTime = tuple[datetime, str]  # time and id of an event
 Figure = int | float  # an int must stay one when it is stored, or the same alert would differ
 
 
-class Occurrence(Struct, frozen=True, array_like=True):
+class Occurrence(Struct, frozen=True, array_like=True, gc=False):
     """One match in the state of a correlation. `labels` are those of the emitter, not those of the place where the line was
     read.
 
@@ -60,7 +60,7 @@ def name_of(occurrence: Occurrence, distinct: Sequence[str]) -> str:
     return occurrence.event_id if None in values else repr(values)
 
 
-class FieldStats(Struct, array_like=True):
+class FieldStats(Struct, array_like=True, gc=False):
     """Statistics of the values captured under one name.
 
     Attributes:

@@ -26,7 +26,7 @@ _LASTING_S = 86_400.0  # an alert that no signal ends is over after a day withou
 EntityName = tuple[tuple[str | None, ...], str]
 
 
-class GroupKey(Struct, frozen=True, array_like=True):
+class GroupKey(Struct, frozen=True, array_like=True, gc=False):
     """The key of a match in the state of a rule.
 
     Attributes:

@@ -15,7 +15,7 @@ Part = Occurrence | Aggregate
 EntryKind = tuple[str, str]  # the rule, and the value that a value_count counts
 
 
-class Entry(Struct, frozen=True):
+class Entry(Struct, frozen=True, gc=False):
     """Matches that are counted `weight` times at the time `at`: `parts` of `rule_id` between `first` and `last`.
 
     `value` is the value that a value_count counts.

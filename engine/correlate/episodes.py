@@ -39,7 +39,7 @@ class Opening(Protocol):
         """
 
 
-class Ending(Struct, frozen=True):
+class Ending(Struct, frozen=True, gc=False):
     """An end at `at`, which is final once the watermark has reached `certain`."""
 
     at: datetime
@@ -47,7 +47,7 @@ class Ending(Struct, frozen=True):
     why: str
 
 
-class Episode(Struct, frozen=True):
+class Episode(Struct, frozen=True, gc=False):
     """A time for which a rule holds for an entity.
 
     Attributes:

@@ -19,7 +19,7 @@ AlertKey = tuple[str, str, tuple[tuple[str, str], ...]]  # scope, rule id, entit
 OTHERS = "?*"  # value of an entity: all entities beyond the limit of a rule, counted together
 
 
-class Capture(Struct, frozen=True):
+class Capture(Struct, frozen=True, gc=False):
     """The values that the matches of an alert captured under one name; independent of arrival order.
 
     `values`: distinct values ordered by event time, at most 10. For numbers also first, last, min, max, sum (else None).
@@ -50,7 +50,7 @@ class HeartbeatRun(Struct, frozen=True, array_like=True):
     last: datetime
 
 
-class Alert(Struct, frozen=True):
+class Alert(Struct, frozen=True, gc=False):
     """A rule that holds for one entity from `starts_at` to `last_seen`; it has ended when `ends_at` is set.
 
     status: pending (its `for` has not passed) | firing | resolved | retracted. `why` is how it began or ended ("quiet, not
@@ -88,7 +88,7 @@ STATES = ("open", "acknowledged", "pending", "resolved", "merged", "retracted") 
 DAWN, EVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
-class AlertInterval(Struct, frozen=True):
+class AlertInterval(Struct, frozen=True, gc=False):
     """When a rule held for an entity: the part of an alert that decides which other alerts it may be linked to. `until` is EVER
     while the alert has not ended, and None when its lines have no stamps."""
 
@@ -103,7 +103,7 @@ def interval_of(alert: Alert) -> AlertInterval:
     return AlertInterval(alert.key, alert.starts_at, end if alert.dated else None)
 
 
-class Verdict(Struct, frozen=True):
+class Verdict(Struct, frozen=True, gc=False):
     """All current alerts of a rule for one entity, ordered by time. They replace the earlier ones, except alerts that started
     before `final_before` and are not repeated here: those are final, or have not changed."""
 
@@ -125,7 +125,7 @@ class Verdict(Struct, frozen=True):
         return Verdict(self.key, later, at if self.final_before is None else max(at, self.final_before))
 
 
-class Evidence(Struct, frozen=True, omit_defaults=True):
+class Evidence(Struct, frozen=True, omit_defaults=True, gc=False):
     """The event of an alert's evidence id; `text` is redacted and at most 4 kB long.
 
     `origin` names the document of its first line, as `elasticsearch:INDEX/_ID` (engine/model/origins); empty when the line is
@@ -229,7 +229,7 @@ class AlertCourse(Struct, frozen=True, array_like=True):
     why: str = ""  # how a root ended
 
 
-class Incident(Struct, frozen=True):
+class Incident(Struct, frozen=True, gc=False):
     """Alerts with one root cause, as they are reported and stored. `id` is fixed at opening; `revision` grows with each change.
 
     status: open | acknowledged | resolved | retracted | merged. Times are None when the lines have no stamps. `handling` is
