@@ -15,7 +15,6 @@ from tests.rulepack.reading import rules_of
 pytestmark = pytest.mark.slow
 
 REVIEWED: Mapping[tuple[str, str], str] = {
-    ("share-dlq-topic", "client-authorization-denied"): "the brokers may not use the dead letter topic",
     ("share-dlq-write-failed", "client-authorization-denied"): "the brokers may not write the dead letter topic",
     ("share-dlq-write-failed", "producer-record-too-large-broker"): "the record is too large for the dead letter topic",
     ("broker-out-of-cluster", "broker-away"): "the cluster says that a broker is absent, which both read",
