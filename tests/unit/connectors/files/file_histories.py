@@ -99,6 +99,7 @@ class FileHistories(RuleBasedStateMachine):
         self.looks = 0
         self.quiet: set[int] = set()
         self.sizes: dict[int, int] = {}  # at the last look, by inode
+        self.cut_at_rest: dict[int, set[str]] = {}  # what went with files that were quiet and were cut since the last look
         self.copied: dict[str, set[str]] = {}
         self.clocks = Clocks()
         self.reader = Reader({"paths": [str(self.logs)]}, self.clocks)
@@ -173,6 +174,7 @@ class FileHistories(RuleBasedStateMachine):
         return target.with_name(f"{target.name}.1")
 
     def destroy(self, path: Path, log: str) -> None:
+        self.model.excused |= self.cut_at_rest.pop(path.stat().st_ino, set())  # nobody sees that it was cut
         self.lose(path, log)
         path.unlink()
 
@@ -271,9 +273,12 @@ class FileHistories(RuleBasedStateMachine):
 
     def cut(self, log: str, harmless: bool = False) -> None:
         target = self.target(log)
-        harmed = set(self.model.harmed)
-        self.quiet.discard(target.stat().st_ino)
+        harmed, gone, inode = set(self.model.harmed), set(self.model.gone), target.stat().st_ino
+        was_quiet = inode in self.quiet
+        self.quiet.discard(inode)
         self.lose(target, log)
+        if was_quiet:
+            self.cut_at_rest[inode] = self.model.gone.keys() - gone
         if harmless:
             self.model.harmed = harmed
         os.truncate(target, 0)
@@ -335,6 +340,7 @@ class FileHistories(RuleBasedStateMachine):
 
     def look(self) -> None:
         self.looks += 1
+        self.cut_at_rest.clear()
         behind_link = self.target("pod.log")
         sizes = {path: path.stat() for path in self.files() if path.exists()}
         self.sizes = {

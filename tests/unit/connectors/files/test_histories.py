@@ -29,3 +29,14 @@ def test_each_line_is_read_once_or_its_loss_is_recorded() -> None:
 @pytest.mark.timeout(0)
 def test_each_line_is_read_once_or_its_loss_is_recorded_in_many_histories() -> None:
     histories(400, 80)
+
+
+def test_a_file_at_rest_may_be_cut_and_deleted_between_two_looks() -> None:
+    history = FileHistories()
+    history.begin(lines=1, look=True)
+    history.batch()
+    history.time_passes()
+    history.truncate(log="app.log", lines=1)
+    history.delete(log="app.log", lines=0, again=False)
+    history.batch()
+    history.teardown()
