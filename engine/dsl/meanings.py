@@ -244,6 +244,7 @@ CONTEXT_MEANINGS: Mapping[str, str] = {
     "duration": "the same in words, such as 10 min",
     "brokers": "the ids of the cluster's brokers, as a comma list",
     "bootstrap": "the cluster's address, from the configuration",
+    "bootstrap_controller": "the address of a controller, behind --bootstrap-controller; it is left to the reader",
     "connect_url": "the address of its Connect workers, from the configuration",
 }
 
