@@ -103,7 +103,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "file": "Files to write: name and content; templates.",
         "run": "A command as a list of arguments; templates, no pipes.",
         "changes_state": "Write true where the command or setting changes anything.",
-        "when": "An expression over the captures; the step is left out where it is false for all captured values.",
+        "when": "An expression over the captures; the step is left out where it holds for none of the captured values.",
         "ko": "The same in Korean.",
     },
     "RunbookEntry": {
