@@ -49,6 +49,7 @@ from engine.model.links import ESQL, LinkTargets
 from engine.model.records import AHEAD_LABEL, EARLIEST_LABEL, NOBODY, SPEAKS_FOR, TIMEZONE_LABEL, Labels
 from engine.model.redaction import Redaction
 from engine.model.routes import Route
+from engine.model.rules import SIGNS_IN
 from engine.model.words import ENGLISH
 from engine.risks.judging import AcceptedRisk
 from engine.secrets import Secret
@@ -120,7 +121,7 @@ class Settings(Struct, frozen=True):
     overrides: Mapping[str, Override]
     accepted_risks: tuple[AcceptedRisk, ...]  # of `tocsin audit`
     audit_digest: tuple[str, int] | None  # the receiver of the digest of risks, and the minute of the day in UTC
-    context: Mapping[str, str]  # `<cluster>.bootstrap`, `.connect_url`, `.brokers` (a comma list)
+    context: Mapping[str, str]  # `<cluster>.bootstrap`, `.connect_url`, `.brokers` (a comma list), `.signs_in`
     route: Route
     notify_storm: int  # the largest number of new incidents of one rule or cluster in a minute with a message each; 0: no limit
     notify_max_age_s: float | None  # None: the command decides; 0: no limit
@@ -372,13 +373,15 @@ def _context(cluster: str, entry: ClusterEntry) -> Iterator[tuple[str, str]]:
 
 
 def _asked_context(config: ConfigFile) -> Iterator[tuple[str, str]]:
-    """Yield the addresses of the servers that are asked, as the context of their clusters."""
+    """Yield the addresses of the servers that are asked, and whether one signs in there, as the context of their clusters."""
     for entry in config.sources:
         scope = entry.labels.get("cluster", DEFAULT_SCOPE)
         if isinstance(entry, ConnectSourceEntry):
             yield f"{scope}.connect_url", entry.url[0].rstrip("/")
         if isinstance(entry, ClusterSourceEntry):
             yield f"{scope}.bootstrap", entry.bootstrap_servers
+            if entry.options.get("security.protocol", "PLAINTEXT").upper() != "PLAINTEXT":
+                yield f"{scope}.{SIGNS_IN}", "yes"
 
 
 def _source(

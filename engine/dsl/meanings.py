@@ -103,7 +103,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "file": "Files to write: name and content; templates.",
         "run": "A command as a list of arguments; templates, no pipes.",
         "changes_state": "Write true where the command or setting changes anything.",
-        "when": "An expression over the captures; the step is left out where it is false for all captured values.",
+        "when": "An expression over the captures; the step is left out where it holds for none of the captured values.",
         "ko": "The same in Korean.",
     },
     "RunbookEntry": {
@@ -244,6 +244,7 @@ CONTEXT_MEANINGS: Mapping[str, str] = {
     "duration": "the same in words, such as 10 min",
     "brokers": "the ids of the cluster's brokers, as a comma list",
     "bootstrap": "the cluster's address, from the configuration",
+    "bootstrap_controller": "the address of a controller, behind --bootstrap-controller; it is left to the reader",
     "connect_url": "the address of its Connect workers, from the configuration",
 }
 

@@ -32,6 +32,7 @@ CONTEXT: Mapping[str, str] = {
     "duration": "word",
     "brokers": "list",
     "bootstrap": "hosts",
+    "bootstrap_controller": "hosts",
     "connect_url": "url",
 }
 EMPTY = Template(("",))

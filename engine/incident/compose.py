@@ -106,7 +106,7 @@ def _composed(group: AlertGroup, context: IncidentContext, incident_id: str, vie
         count=sum(alert.count for alert in group.firings),
         cause=_cause(text, stage_text, environment),
         impact=view.impact(render.prose(stage_text.impact, environment), words_in(stage_text.impact, words)),
-        fix=view.fix(stage, stage_environment, _settings(main), words),
+        fix=view.fix(stage, stage_environment, printed_settings(main), words),
         verify=render.command(stage.runbook.verify, environment),
         symptoms=symptoms,
         captures={name: _single(name, capture) for name, capture in captures.items()},
@@ -309,7 +309,7 @@ def _configured(plan: Plan, scope: str) -> Iterator[tuple[str, str]]:
             yield own, value
 
 
-def _settings(alerts: Sequence[Alert]) -> dict[str, str]:
+def printed_settings(alerts: Sequence[Alert]) -> dict[str, str]:
     """Return the settings of all alerts; of equal names the one of the last alert."""
     return {name: value for alert in alerts for name, value in alert.settings.items()}
 

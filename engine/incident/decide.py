@@ -10,13 +10,14 @@ from itertools import count
 from msgspec.structs import replace
 
 from engine.incident.alert_groups import AlertGroup, alert_groups, ordered
-from engine.incident.compose import IncidentContext, compose, evidence_ids, evidence_in_order
+from engine.incident.compose import IncidentContext, compose, evidence_ids, evidence_in_order, printed_settings
 from engine.incident.dialects import applicable, spelled, spelled_command
 from engine.incident.links import link_alerts
 from engine.incident.platforms import LineSpan, fitted, place_of
+from engine.incident.sign_in import is_secured, signed_in, signed_in_command
 from engine.model.incidents import OTHERS, Alert, AlertKey, Evidence, Incident, RenderedStep, Roster
 from engine.model.pictures import ClusterPicture
-from engine.model.rules import Plan
+from engine.model.rules import SIGNS_IN, Plan
 from engine.model.words import worded
 
 NOT_JUDGED = "nobody judges it any longer"  # the end of the reason of an incident whose rule was removed
@@ -98,14 +99,19 @@ def _with_evidence(groups: Sequence[AlertGroup], incidents: Sequence[Incident], 
 
 
 def _proven(group: AlertGroup, incident: Incident, evidence: tuple[Evidence, ...], plan: Plan) -> Incident:
-    """Return an incident with its evidence, and its fix and its check in the spelling of who printed that of its own alerts."""
-    own = {event_id for alert in (*group.firings, *group.stages) for event_id in alert.evidence}
+    """Return an incident with its evidence, and its fix and its check as its listeners take them and in the spelling of who
+    printed that of its own alerts."""
+    alerts = (*group.firings, *group.stages)
+    own = {event_id for alert in alerts for event_id in alert.evidence}
     own_events = [event for event in evidence if event.event_id in own]
     texts = [event.text for event in own_events]
     place = place_of(incident.labels, [event.source_id for event in own_events], texts)
     fix = spelled(incident.fix, texts, incident.labels, plan)
     fix = fitted(fix, place, LineSpan(incident.first_seen, incident.last_seen))
     verify = spelled_command(incident.verify, texts, incident.labels, plan)
+    is_asked_with_login = f"{group.root.key[0]}.{SIGNS_IN}" in plan.context
+    if is_asked_with_login or is_secured([event.text for event in evidence], printed_settings(alerts)):
+        fix, verify = signed_in(fix), signed_in_command(verify)
     checks, references = (
         applicable(sentences, texts, incident.labels, plan) for sentences in (incident.next_checks, incident.references)
     )

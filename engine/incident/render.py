@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from engine.language import words_of
 from engine.model.configs import printed_as
-from engine.model.expressions import LANGUAGE, UNKNOWN, Environment, Expression, Result, evaluate, names
+from engine.model.expressions import LANGUAGE, UNKNOWN, Environment, Expression, Result, evaluate, holds, names
 from engine.model.incidents import RenderedStep
 from engine.model.placeholders import placeholder, unfilled
 from engine.model.rules import HOST, OMITTED, Hole, Rule, Step, Template
@@ -92,7 +92,7 @@ def words(rule: Rule, environment: Environment) -> RunbookText:
 
 
 def fitting(steps: Sequence[Step], environment: Environment) -> Sequence[Step]:
-    """Return the steps that may fit, in their order: those without a condition that is surely false.
+    """Return the steps that may fit, in their order: those without a condition, or with one that holds.
 
     A condition over a capture with several values may hold if it does for one of them. When no step may fit, the first FEW are
     returned.
@@ -104,10 +104,10 @@ def _may_hold(condition: Expression, environment: Environment) -> bool:
     values = {name: environment.get(f"{name}.all") for name in sorted(names(condition))}
     several = {name: of_name for name, of_name in values.items() if of_name and of_name != [environment.get(name, UNKNOWN)]}
     if not several:
-        return evaluate(condition, environment) is not False
+        return holds(condition, environment)
     choices = islice(product(*several.values()), MOST_CHOICES)
     environments = ({**environment, **dict(zip(several, choice, strict=True))} for choice in choices)
-    return any(evaluate(condition, chosen) is not False for chosen in environments)
+    return any(holds(condition, chosen) for chosen in environments)
 
 
 def step(fix_step: Step, environment: Environment, settings: Mapping[str, str] | None = None) -> RenderedStep:

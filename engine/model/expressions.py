@@ -187,6 +187,22 @@ def evaluate(expression: Expression, environment: Environment) -> Result:
             return _apply(FUNCTIONS[function], [evaluate(a, environment) for a in arguments])
 
 
+def holds(expression: Expression, environment: Environment) -> bool:
+    """Return whether `expression` is true when a missing value equals nothing, is neither larger nor smaller than anything, and
+    differs from everything: of `error == 'a'` and `not error == 'a'` exactly one holds."""
+    match expression:
+        case Unary("not", operand):
+            return not holds(operand, environment)
+        case Binary("and", left, right):
+            return holds(left, environment) and holds(right, environment)
+        case Binary("or", left, right):
+            return holds(left, environment) or holds(right, environment)
+        case Binary("!=", left, right):
+            return not holds(Binary("==", left, right), environment)
+    value = evaluate(expression, environment)
+    return value is not UNKNOWN and bool(value)
+
+
 @lru_cache(maxsize=4096)
 def names(expression: Expression) -> frozenset[str]:
     """Return every name that `expression` looks up in its environment; items (ItemExpression) are not among them."""

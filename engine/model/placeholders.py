@@ -8,6 +8,8 @@ from collections.abc import Iterable
 
 from engine.model.incidents import Incident, RenderedStep
 
+FILE_OF_COMMANDS = "client.properties"  # of Kafka's tools where they must sign in
+
 _PLACEHOLDER = re.compile(r"\$\{(\w+):\?\}")
 # values of an installation, which no line has, and where they are given
 _GIVEN = {

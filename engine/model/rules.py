@@ -26,6 +26,7 @@ OWN = "tocsin"  # component of rules about tocsin's own input, and the source of
 
 
 HOST = "host"  # unit of a hole: an address without scheme, port and path
+SIGNS_IN = "signs_in"  # name in the context of a cluster that is asked with a login or TLS
 OMITTED = "\0"  # stands in `Hole.instead` of a hole that says nothing where it has no value
 
 

@@ -10,12 +10,12 @@ from msgspec import Struct
 
 from engine.codec import dumps
 from engine.model.incidents import RenderedStep
+from engine.model.placeholders import FILE_OF_COMMANDS
 from engine.risks.cluster import AuditedCluster, AuditedConnector, AuditedTopic
 
 CLUSTER, TOPIC, GROUP, CONNECTOR, BROKER = "cluster", "topic", "group", "connector", "broker"  # kinds of subjects
 COPIES = 3  # replicas that a topic should have, if there are as many brokers
 _PATCH_SINCE = (3, 8)  # KIP-477
-FILE_OF_COMMANDS = "client.properties"  # of Kafka's tools where they must sign in
 
 
 class Risk(Struct, frozen=True):

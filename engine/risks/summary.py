@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from engine.model.phrases import moment
+from engine.model.placeholders import FILE_OF_COMMANDS
 from engine.model.rules import SEVERITIES
 from engine.risks.judging import ClusterAudit
-from engine.risks.risk import FILE_OF_COMMANDS, Risk
+from engine.risks.risk import Risk
 
 SHOWN = 20  # risks of one check in a report for people; JSON has all
 

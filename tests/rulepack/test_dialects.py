@@ -63,10 +63,16 @@ COMMANDS = {
     REACH: f"kafka-broker-api-versions.sh {ADDRESS}",
     RESET: f"kafka-consumer-groups.sh {ADDRESS} --reset-offsets",
 }
+SIGNED_IN = {
+    step: command.replace("k:9092", "k:9092 --command-config client.properties")
+    for step, command in COMMANDS.items()
+    if "--bootstrap-server k:9092" in command
+}
 # dialect -> step -> its command there; empty where it does not work
 SPOKEN_COMMANDS: Mapping[str, Mapping[int, str]] = {
     **{name: {AGAIN: ""} for name in ("airbyte", "nifi", "debezium-server", "debezium-engine", "flink")},
-    **{name: {ALLOW: ""} for name in ("heroku", "confluent-cloud", "event-hubs")},
+    "heroku": {ALLOW: ""},
+    **{name: {**SIGNED_IN, ALLOW: ""} for name in ("confluent-cloud", "event-hubs")},  # they have no listener without a login
     "rpk": {LOOK: "rpk topic describe orders", REACH: "rpk cluster info -X brokers=k:9092"},
     "scala-clients": {LOOK: "kafka-topics.sh --zookeeper ${zookeeper:?} --describe --topic orders", REACH: "", RESET: ""},
     "kafka-until-0-10": {LOOK: "kafka-topics.sh --zookeeper ${zookeeper:?} --describe --topic orders", RESET: ""},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,12 @@ from engine.dsl.codes import Code
 from engine.dsl.rule_test import RuleTest, Tests
 from engine.dsl.signs import LINES, lines_with
 from engine.model.diagnostics import Diagnostic
-from engine.model.rules import Rule
+from engine.model.rules import Hole, Rule
 from tests.rulepack.playing import plan
 
 NO_CASES, CASE_UNTESTED = Code.NO_CASES.id, Code.CASE_UNTESTED.id
 MOST_ITEMS = 20  # of one rule: it is taken apart beyond that
+OF_CONTROLLERS = ("--bootstrap-controller", ["{bootstrap_controller}"])
 OVER_BUDGET = 34  # rules that are beyond it; the number only falls
 
 
@@ -83,3 +85,17 @@ def test_a_rule_that_speaks_up_says_what_to_do_and_where(rule: Rule) -> None:
     assert rule.runbook.fix and len(always) <= 5, "more steps than a tired reader follows"
     assert rule.runbook.references
     assert all(step.where for step in rule.runbook.fix)
+
+
+def test_a_command_that_asks_a_controller_is_not_given_the_address_of_a_broker() -> None:
+    commands = [(rule.id, c) for rule in rules() for c in (*(step.run for step in rule.runbook.fix), rule.runbook.verify)]
+    addresses = [
+        (id_, str(option.parts[0]), [part.source for part in address.parts if isinstance(part, Hole)])
+        for id_, command in commands
+        for option, address in pairwise(command)
+        if option.parts[0] in ("--bootstrap-server", "--bootstrap-controller")
+    ]
+    of_controllers = {id_ for id_, option, holes in addresses if (option, holes) == OF_CONTROLLERS}
+    assert of_controllers == {
+        id_ for id_, option, holes in addresses if option == OF_CONTROLLERS[0] or holes == OF_CONTROLLERS[1]
+    }

@@ -38,13 +38,16 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True):
 def answers() -> Mapping[str, Answer]:
     """Return the answers by the id of their case, in the order of the files.
 
-    Raises AssertionError where a case is answered twice or rules out fewer than three texts.
+    Raises AssertionError where a case is answered twice, rules out fewer than three texts, or one by where a line begins or
+    ends: title, cause, impact and fix are judged as one line.
     """
     texts = (path.read_text(encoding="utf-8") for path in sorted(HERE.glob("*.yml")))
     written = [convert(document, Answer) for text in texts for document in yaml.load_all(text, yaml.CSafeLoader)]
     by_id = {answer.id: answer for answer in written}
     assert len(by_id) == len(written), "a case is answered twice"
     assert [answer.id for answer in written if len(answer.never) < 3] == [], "rule out three texts at least"
+    anchored = [answer.id for answer in written for never in answer.never if re.search(r"^\^|(?<!\\)\$$|\\n(?!\])", never)]
+    assert anchored == [], "the texts are judged as one line"
     return by_id
 
 

@@ -88,6 +88,8 @@ def test_a_kafka_cluster_has_its_brokers_and_options_and_they_are_the_bootstrap_
     assert source.connection == {"bootstrap_servers": "k1:9092,k2:9092", "options": {"sasl.password": f"file:{tmp_path}/p"}}
     assert (source.every_s, source.record) == (30.0, "")
     assert settings.context == {"prod.bootstrap": "k1:9092,k2:9092"}
+    with_login = text.replace("{sasl.password", "{security.protocol: sasl_ssl, sasl.password")
+    assert load(written(tmp_path, with_login), CHECKS).context == settings.context | {"prod.signs_in": "yes"}
     with pytest.raises(ConfigError, match=re.escape("`linger.ms` is no option of a client that asks")):
         load(written(tmp_path, text.replace("sasl.password: 'file:p'", "linger.ms: '5'")), checks())
 

@@ -19,6 +19,7 @@ from engine.model.expressions import (
     Unary,
     ceil_pow2,
     evaluate,
+    holds,
     names,
     reassignment,
     round_up,
@@ -133,3 +134,21 @@ EXPRESSIONS = st.recursive(
 @given(EXPRESSIONS)
 def test_evaluation_never_raises(expression: Expression) -> None:
     evaluate(expression, ENV)
+
+
+@pytest.mark.parametrize("op", ["==", "<", "<=", ">", ">=", "and"])
+def test_to_hold_or_not_a_missing_value_equals_nothing_and_differs_from_everything(op: str) -> None:
+    compared = Binary(op, MISSING, SIZE)
+    assert (holds(compared, ENV), holds(Unary("not", compared), ENV)) == (False, True)
+    assert evaluate(compared, ENV) is UNKNOWN
+
+
+def test_to_hold_is_as_evaluated_where_nothing_is_missing() -> None:
+    larger, equal = Binary(">", SIZE, LIMIT), Binary("==", SIZE, LIMIT)
+    assert (holds(larger, ENV), holds(equal, ENV), holds(Unary("not", equal), ENV)) == (True, False, True)
+    assert holds(Binary("!=", MISSING, SIZE), ENV)
+    assert not holds(MISSING, ENV)
+    assert not holds(Binary(">", Literal("a"), SIZE), ENV)  # it has no value
+    assert holds(Binary("or", Binary("==", MISSING, SIZE), larger), ENV)
+    assert not holds(Binary("and", Binary("==", MISSING, SIZE), larger), ENV)
+    assert holds(Unary("not", Call("known", (MISSING,))), ENV)
