@@ -20,6 +20,8 @@ REVIEWED: Mapping[tuple[str, str], str] = {
     ("broker-out-of-cluster", "broker-away"): "the cluster says that a broker is absent, which both read",
     ("connect-task-failed", "connect-task-killed"): "a status says FAILED, which both read",
     ("client-sasl-auth-failed", "client-ssl-handshake-failed"): "the certificate of who gives out tokens is not trusted",
+    ("kraft-metadata-stale", "broker-log-dir-not-writable"): "a snapshot of the metadata may not be written there",
+    ("spring-container-fatal-stop", "consumer-offset-out-of-range"): "a container stops because its offset is not there",
     ("mm2-source-task-failed", "client-authorization-denied"): "a copying task fails because one side refuses it",
     ("spring-dlt-publish-failed", "client-authorization-denied"): "the dead letter topic may not be written",
     ("spring-dlt-publish-failed", "producer-metadata-timeout"): "there is no dead letter topic",
