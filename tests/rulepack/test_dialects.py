@@ -257,6 +257,31 @@ SPOKEN: Mapping[str, tuple[str, Mapping[str, str], Mapping[int, Mapping[str, str
         {},
         {POLL: {"SessionTimeout": "120000ms"}, SEND: {"BatchBytes": "2097152"}, LEAD: {"GroupID": "g", **OWN}},
     ),
+    "franz-go": (
+        "[ERROR] TROUBLE in default commit: unable to commit offsets for topic partition; group: g, topic: t, partition: 5",
+        {},
+        {POLL: {"kgo.SessionTimeout": "120000ms"}, LEAD: {"kgo.ConsumerGroup": "g", **OWN}},
+    ),
+    "clickhouse": (
+        "2021.12.28 14:00:16.096987 [ 32591 ] {} <Warning> StorageKafka (t_kafka): TROUBLE",
+        {},
+        {
+            POLL: {"session_timeout_ms": "120000"},
+            SEND: {"message_max_bytes": "2097152"},
+            WAIT: {"request_timeout_ms": "60000"},
+            LEAD: {"group_id": "g", **OWN},
+        },
+    ),
+    "ksqldb": (
+        "[2019-05-28 08:24:28,703] WARN TROUBLE in /data/_confluent-ksql-prod-ksqlquery_CTAS_T_12/0_8",
+        {},
+        {
+            POLL: {"ksql.streams.consumer.max.poll.records": "1", "ksql.streams.consumer.session.timeout.ms": "120000"},
+            SEND: {"ksql.streams.producer.max.request.size": "2097152"},
+            WAIT: {"ksql.streams.request.timeout.ms": "60000"},
+            LEAD: OWN,
+        },
+    ),
     "kafka-node": (
         "2 Mar 09:55:01 - ERROR TROUBLE /app/node_modules/kafka-node/lib/kafkaClient.js",
         {},
