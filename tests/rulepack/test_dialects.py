@@ -66,7 +66,7 @@ COMMANDS = {
 # dialect -> step -> its command there; empty where it does not work
 SPOKEN_COMMANDS: Mapping[str, Mapping[int, str]] = {
     **{name: {AGAIN: ""} for name in ("airbyte", "nifi", "debezium-server", "debezium-engine", "flink")},
-    **{name: {ALLOW: ""} for name in ("heroku", "confluent-cloud", "event-hubs")},
+    **{name: {ALLOW: ""} for name in ("heroku", "confluent-cloud", "event-hubs", "msk-iam")},
     "rpk": {LOOK: "rpk topic describe orders", REACH: "rpk cluster info -X brokers=k:9092"},
     "scala-clients": {LOOK: "kafka-topics.sh --zookeeper ${zookeeper:?} --describe --topic orders", REACH: "", RESET: ""},
     "kafka-until-0-10": {LOOK: "kafka-topics.sh --zookeeper ${zookeeper:?} --describe --topic orders", RESET: ""},
@@ -215,6 +215,7 @@ SPOKEN: Mapping[str, tuple[str, Mapping[str, str], Mapping[int, Mapping[str, str
     "debezium-engine": ("2023-02-01 10:00:00,000 ERROR [pool-2] io.debezium.embedded.EmbeddedEngine - TROUBLE", {}, {}),
     "heroku": ("2023-12-22T05:03:47.986876+00:00 app[web.1]: ERROR TROUBLE", {}, {}),
     "confluent-cloud": ("ERROR TROUBLE at pkc-xxxxx.us-east-1.aws.confluent.cloud:9092", {}, {}),
+    "msk-iam": ("ERROR TROUBLE at b-1.shop.abcdef.c2.kafka.us-east-1.amazonaws.com:9098", {}, {}),
     "event-hubs": ("ERROR TROUBLE at shop.servicebus.windows.net:9093", {}, {}),
     "scala-clients": (
         "[2015-06-02 10:30:14,027] ERROR TROUBLE (kafka.producer.async.DefaultEventHandler)",
