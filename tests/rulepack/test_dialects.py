@@ -71,7 +71,7 @@ SIGNED_IN = {
 # dialect -> step -> its command there; empty where it does not work
 SPOKEN_COMMANDS: Mapping[str, Mapping[int, str]] = {
     **{name: {AGAIN: ""} for name in ("airbyte", "nifi", "debezium-server", "debezium-engine", "flink")},
-    "heroku": {ALLOW: ""},
+    **{name: {ALLOW: ""} for name in ("heroku", "msk-iam")},
     **{name: {**SIGNED_IN, ALLOW: ""} for name in ("confluent-cloud", "event-hubs")},  # they have no listener without a login
     "rpk": {LOOK: "rpk topic describe orders", REACH: "rpk cluster info -X brokers=k:9092"},
     "scala-clients": {LOOK: "kafka-topics.sh --zookeeper ${zookeeper:?} --describe --topic orders", REACH: "", RESET: ""},
@@ -221,6 +221,7 @@ SPOKEN: Mapping[str, tuple[str, Mapping[str, str], Mapping[int, Mapping[str, str
     "debezium-engine": ("2023-02-01 10:00:00,000 ERROR [pool-2] io.debezium.embedded.EmbeddedEngine - TROUBLE", {}, {}),
     "heroku": ("2023-12-22T05:03:47.986876+00:00 app[web.1]: ERROR TROUBLE", {}, {}),
     "confluent-cloud": ("ERROR TROUBLE at pkc-xxxxx.us-east-1.aws.confluent.cloud:9092", {}, {}),
+    "msk-iam": ("ERROR TROUBLE at b-1.shop.abcdef.c2.kafka.us-east-1.amazonaws.com:9098", {}, {}),
     "event-hubs": ("ERROR TROUBLE at shop.servicebus.windows.net:9093", {}, {}),
     "scala-clients": (
         "[2015-06-02 10:30:14,027] ERROR TROUBLE (kafka.producer.async.DefaultEventHandler)",
@@ -262,6 +263,31 @@ SPOKEN: Mapping[str, tuple[str, Mapping[str, str], Mapping[int, Mapping[str, str
         "2023/01/01 10:00:00 TROUBLE [6] Not Leader For Partition: the client attempted to send messages",
         {},
         {POLL: {"SessionTimeout": "120000ms"}, SEND: {"BatchBytes": "2097152"}, LEAD: {"GroupID": "g", **OWN}},
+    ),
+    "franz-go": (
+        "[ERROR] TROUBLE in default commit: unable to commit offsets for topic partition; group: g, topic: t, partition: 5",
+        {},
+        {POLL: {"kgo.SessionTimeout": "120000ms"}, LEAD: {"kgo.ConsumerGroup": "g", **OWN}},
+    ),
+    "clickhouse": (
+        "2021.12.28 14:00:16.096987 [ 32591 ] {} <Warning> StorageKafka (t_kafka): TROUBLE",
+        {},
+        {
+            POLL: {"session_timeout_ms": "120000"},
+            SEND: {"message_max_bytes": "2097152"},
+            WAIT: {"request_timeout_ms": "60000"},
+            LEAD: {"group_id": "g", **OWN},
+        },
+    ),
+    "ksqldb": (
+        "[2019-05-28 08:24:28,703] WARN TROUBLE in /data/_confluent-ksql-prod-ksqlquery_CTAS_T_12/0_8",
+        {},
+        {
+            POLL: {"ksql.streams.consumer.max.poll.records": "1", "ksql.streams.consumer.session.timeout.ms": "120000"},
+            SEND: {"ksql.streams.producer.max.request.size": "2097152"},
+            WAIT: {"ksql.streams.request.timeout.ms": "60000"},
+            LEAD: OWN,
+        },
     ),
     "kafka-node": (
         "2 Mar 09:55:01 - ERROR TROUBLE /app/node_modules/kafka-node/lib/kafkaClient.js",
