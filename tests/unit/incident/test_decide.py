@@ -515,15 +515,3 @@ def test_old_incidents_add_no_questions_to_a_decision() -> None:
     told(alert("task-killed", 900_000, connector="new"), ledger=ledger, rules=rules)
     assert ledger.asked == 1
     assert len(ledger.incidents("prod")) == 21
-
-
-@pytest.mark.parametrize("context", [{}, {"prod.bootstrap": "kafka:9093"}, {"other.signs_in": "yes"}, {"prod.signs_in": "yes"}])
-@pytest.mark.parametrize("printed", [{}, {"ProducerConfig security.protocol": "SASL_SSL"}])
-def test_the_commands_of_a_cluster_with_a_login_name_a_file(context: dict[str, str], printed: dict[str, str]) -> None:
-    run = (text("kafka-topics.sh"), text("--bootstrap-server"), text("kafka:9093"), text("--list"))
-    refused = rule("refused", fix=[Step(text("Look"), run=run)])
-    rules = replace(plan(replace(refused, runbook=replace(refused.runbook, verify=run))), context=context)
-    [incident] = told(replace(alert("refused", 0), settings=printed), rules=rules)
-    named = "--command-config client.properties"
-    wanted = bool(printed) or "prod.signs_in" in context
-    assert [named in incident.fix[0].run, named in incident.verify] == [wanted, wanted]

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
+from engine.incident import MemoryLedger, group
 from engine.incident.sign_in import is_secured, signed_in, signed_in_command
-from engine.model.incidents import RenderedStep
+from engine.model.incidents import RenderedStep, Verdict
+from engine.model.rules import Step
+from tests.unit.incident.scene import alert, plan, rule, text
 
 FILE = "client.properties"
 
@@ -105,3 +109,17 @@ def test_the_first_step_with_the_file_says_what_stands_in_it() -> None:
     assert (first.run, second.do) == (second.run, "Again")
     [own] = signed_in([RenderedStep("Name the settings with --command-config", run=command)])
     assert own.do == "Name the settings with --command-config"
+
+
+@pytest.mark.parametrize("context", [{}, {"prod.bootstrap": "kafka:9093"}, {"other.signs_in": "yes"}, {"prod.signs_in": "yes"}])
+@pytest.mark.parametrize("printed", [{}, {"ProducerConfig security.protocol": "SASL_SSL"}])
+def test_the_commands_of_a_cluster_with_a_login_name_a_file(context: dict[str, str], printed: dict[str, str]) -> None:
+    run = (text("kafka-topics.sh"), text("--bootstrap-server"), text("kafka:9093"), text("--list"))
+    refused = rule("refused", fix=[Step(text("Look"), run=run)])
+    rules = replace(plan(replace(refused, runbook=replace(refused.runbook, verify=run))), context=context)
+    refusal, ledger = replace(alert("refused", 0), settings=printed), MemoryLedger()
+    list(group([Verdict(refusal.key, (refusal,))], rules, ledger))
+    [incident] = ledger.incidents("prod")
+    named = "--command-config client.properties"
+    wanted = bool(printed) or "prod.signs_in" in context
+    assert [named in incident.fix[0].run, named in incident.verify] == [wanted, wanted]
