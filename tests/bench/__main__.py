@@ -13,6 +13,7 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
+from engine.gc_tuning import freeze_survivors
 from tests.bench import clustered, full_store, hostile, indexed, job, latency, matrix, scan, shipped, state, stored
 from tests.bench.machine import commit, load, machine, say
 from tests.servers.broker import brokers
@@ -44,6 +45,7 @@ def main() -> None:
     parser.add_argument("part", nargs="*", choices=[[], *ALONE, *ON_KAFKA], help="measure this only")
     parts = parser.parse_args().part or USUAL
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # unwinds: everything is stopped on the way
+    freeze_survivors()  # as `tocsin scan` and a worker of the job do
     say("machine", f"{machine()}; {load()}")
     say("commit", commit())
     with tempfile.TemporaryDirectory() as name:

@@ -26,6 +26,7 @@ from engine.cli.terminal import show
 from engine.cli.triage import Triage, triage, triage_again
 from engine.cli.windows import TimeWindow, shown_in, window_of
 from engine.errors import UsageError
+from engine.gc_tuning import freeze_survivors
 from engine.language import LANGUAGES, words_of
 from engine.model.rules import Plan
 from engine.model.visible import visible
@@ -172,6 +173,7 @@ def _print_report(answer: Triage, format: ScanFormat) -> None:
 
 def _judged(intake: Intake, plan: Plan, window: TimeWindow, audit: bool, one_cluster: bool) -> Triage:
     """Return the result of scanning the input, up to the first Ctrl-C."""
+    freeze_survivors()  # rules and learnt texts: a full collection would look at them again and again
     with stopping_on_interrupt(intake.stop):
         answer = triage(intake.chunks(), plan, intake.notes, audit, window)
     if intake.is_stopped:
