@@ -37,7 +37,7 @@ SPOKEN_COMMANDS: Mapping[str, Mapping[int, str]] = {
     **{name: {**SIGNED_IN, ALLOW: ""} for name in ("confluent-cloud", "event-hubs")},  # they have no listener without a login
     "rpk": {LOOK: "rpk topic describe orders", REACH: "rpk cluster info -X brokers=k:9092"},
     "scala-clients": {LOOK: "kafka-topics.sh --zookeeper ${zookeeper:?} --describe --topic orders", REACH: "", RESET: ""},
-    "kafka-until-0-10": {LOOK: "kafka-topics.sh --zookeeper ${zookeeper:?} --describe --topic orders", RESET: ""},
+    "kafka-until-0-10": {LOOK: "kafka-topics.sh --zookeeper ${zookeeper:?} --describe --topic orders", REACH: "", RESET: ""},
     "kafka-until-2-1": {LOOK: "kafka-topics.sh --zookeeper ${zookeeper:?} --describe --topic orders"},
     "windows": {
         step: f"bin\\windows\\{command.replace('.sh', '.bat')}" for step, command in COMMANDS.items() if ".sh " in command

@@ -17,6 +17,7 @@ NOTHING = "nothing"
 SIGNS = {
     "client-all-down",
     "client-bootstraps",
+    "client-bootstraps-node",
     "client-connect-refused",
     "client-connection-closed",
     "client-names-group",
