@@ -185,6 +185,7 @@ SPOKEN: Mapping[str, tuple[str, Mapping[str, str], Mapping[int, Mapping[str, str
     "confluent-cloud": ("ERROR TROUBLE at pkc-xxxxx.us-east-1.aws.confluent.cloud:9092", {}, {}),
     "msk-iam": ("ERROR TROUBLE at b-1.shop.abcdef.c2.kafka.us-east-1.amazonaws.com:9098", {}, {}),
     "event-hubs": ("ERROR TROUBLE at shop.servicebus.windows.net:9093", {}, {}),
+    "ibm-event-streams": ("ERROR TROUBLE at es-ibm-es-kafka-sts-0.es-ibm-es-kafka-headless-svc.es.svc:8084", {}, {}),
     "scala-clients": (
         "[2015-06-02 10:30:14,027] ERROR TROUBLE (kafka.producer.async.DefaultEventHandler)",
         {},
