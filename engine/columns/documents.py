@@ -41,7 +41,6 @@ PART = 1024  # documents that are read together; one that Arrow does not read le
 MOST_KEYS = 256  # of a schema
 MOST_SCHEMAS = 8
 
-_WHOLE = r'^\{".*\}$'
 _NULL = r'"\s*:\s*null'  # behind a key; a text such as `rack: null` has no quote there
 _ENDS_BLANK = r"[\s\x{85}\x{a0}\x{1680}\x{2000}-\x{3000}]\z"
 _CONTROL = r"[\x00-\x08\x0b-\x1f\x7f\x{80}-\x{9f}]"
@@ -90,8 +89,7 @@ class DocumentColumns:
 
     def read(self, texts: pa.StringArray, stamps: ReadStamps) -> Documents | None:
         """Return the documents among `texts` that columns can read; None when there are none."""
-        whole = matching(texts, _WHOLE) & ~matching(texts, _NULL)
-        rows = np.flatnonzero(whole)
+        rows = np.flatnonzero(_whole(texts))
         made = _Made()
         for begin in range(0, len(rows), PART):
             part_rows = rows[begin : begin + PART]
@@ -144,6 +142,15 @@ class DocumentColumns:
             _note(document, self._schemas[at])
             numbers[at].append(number)
         return numbers
+
+
+def _whole(texts: pa.StringArray) -> Flags:
+    """Return which texts are one line from the first key to the end of a document, and have no `null` for a value."""
+    whole: Flags = flags_of(pc.starts_with(texts, '{"')) & flags_of(pc.ends_with(texts, "}")) & ~matching(texts, r"\n")
+    nulls = np.flatnonzero(matching(texts, "null"))  # RE2 finds a plain word in a fraction of the time
+    if len(nulls):
+        whole[nulls] &= ~matching(texts.take(index_of(nulls)), _NULL)
+    return whole
 
 
 def _read(texts: pa.StringArray, schema: Mapping[str, Any]) -> pa.Table | None:
