@@ -268,6 +268,16 @@ SPOKEN: Mapping[str, tuple[str, Mapping[str, str], Mapping[int, Mapping[str, str
         {},
         {SEND: {"kafka.max.request.size": "2097152"}, WAIT: {"kafka.request.timeout.ms": "60000"}},
     ),
+    "logstash": (
+        "[2018-06-13T22:01:44,868][WARN ][logstash.outputs.kafka   ] TROUBLE",
+        {},
+        {
+            POLL: {"max_poll_records": "1", "session_timeout_ms": "120000"},
+            SEND: {"max_request_size": "2097152"},
+            WAIT: {"request_timeout_ms": "60000"},
+            LEAD: {"group_id": "g", **OWN},
+        },
+    ),
     "otel-collector": (
         "2024-05-21T12:47:08.123Z\terror\tkafkaexporter@v0.98.0/kafka_exporter.go:52\tTROUBLE",
         {},
