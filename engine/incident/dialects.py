@@ -75,7 +75,7 @@ def _with_names(step: RenderedStep, dialect: Dialect | None, remarks: set[str]) 
 
 
 def _lack(dialect: Dialect, name: str) -> str:
-    """Return the remark that `dialect` lacks a setting; what its label says after a comma is how it spells those that it has."""
+    """Return the remark that `dialect` lacks a setting; what its label says after a comma is how it spells others."""
     return f"{dialect.label.partition(',')[0]} has no {name}: {dialect.absent[name]}"
 
 
