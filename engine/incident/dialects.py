@@ -68,10 +68,15 @@ def _with_names(step: RenderedStep, dialect: Dialect | None, remarks: set[str]) 
     """
     if dialect is None or step.where not in dialect.places or dialect.label.lower() in step.do.lower():
         return step
-    lacking = [f"{dialect.label} has no {name}: {dialect.absent[name]}" for name in _named(step.do, dialect)]
+    lacking = [_lack(dialect, name) for name in _named(step.do, dialect)]
     added = [remark for remark in lacking if remark not in remarks]
     remarks.update(added)
     return replace(step, do=f"{step.do} ({'; '.join(added)})" if added else step.do)
+
+
+def _lack(dialect: Dialect, name: str) -> str:
+    """Return the remark that `dialect` lacks a setting; what its label says after a comma is how it spells others."""
+    return f"{dialect.label.partition(',')[0]} has no {name}: {dialect.absent[name]}"
 
 
 def _named(sentence: str, dialect: Dialect) -> Sequence[str]:
@@ -116,7 +121,7 @@ def _with_settings(step: RenderedStep, texts: Sequence[str], labels: Labels, pla
     absent = [name for name in settings if name in dialect.absent]
     spellings = {name: dialect.spelling(name, levels[name]) for name in settings if name not in absent}
     remarks = [_spelled_for(dialect)] if any(name != spelling for name, spelling in spellings.items()) else []
-    remarks += [f"{dialect.label} has no {name}: {dialect.absent[name]}" for name in absent]
+    remarks += [_lack(dialect, name) for name in absent]
     kept = ((spellings.get(name, name), value) for name, value in step.set.items() if name not in absent)
     return replace(
         step,
