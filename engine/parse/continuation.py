@@ -10,10 +10,11 @@ _POSTGRES = r"(?:CONTEXT|DETAIL|HINT|STATEMENT):  "  # PostgreSQL's additions to
 # Snowflake's connector prints these below its exception
 _SNOWFLAKE = r"(?:\[SF_KAFKA_CONNECTOR\] )?Error Code: \d{4}\s*$|\[SF_KAFKA_CONNECTOR\] (?:Detail|Message): "
 _ORACLE = r"ORA-\d{5}: |\w[\w-]* Error: \d+: |Additional information: "  # Oracle's causes, one below the other
+_CUT = r"(?:\.{3,}|\[\.{3}\]|…)\s*$"  # where whoever copied a trace left lines out
 _STACK = r"Stack \(most recent call last\)"  # a Python stack without an exception
 _TRACE = (
     r"at (?:[\w$.<]|\[Source: )|Caused by: |Reason: |Suppressed: |\.\.\. \d+ (?:more|common frames)"
-    rf"|{_POSTGRES}|{_SNOWFLAKE}|{_ORACLE}|{_FRAME}|{_RUBY}|{_STACK}"
+    rf"|{_POSTGRES}|{_SNOWFLAKE}|{_ORACLE}|{_FRAME}|{_RUBY}|{_CUT}|{_STACK}"
 )
 _CONTINUES = re.compile(rf"""\s|["'\]}}),]|{_TRACE}""")
 _TRACEBACK = "Traceback (most recent call last)"
