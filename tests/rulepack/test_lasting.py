@@ -25,7 +25,7 @@ ENDS_IN_SOME_CASES = frozenset(
             "connect-dlq-write-failed",
         ),
         *("cruise-control-failed", "share-init-failed", "streams-store-not-queryable", "strimzi-pod-not-rollable"),
-        *("strimzi-reconciliation-stuck", "zookeeper-quorum-lost", "client-storage-error"),
+        *("strimzi-reconciliation-stuck", "zookeeper-quorum-lost", "client-storage-error", "client-kerberos-login-failed"),
     )
 )
 
